@@ -1,0 +1,14 @@
+import { profileVersion, type Profile } from '../protocol/liveness.js';
+
+/** The session's agent is not among those that this worker was started with. */
+export class AgentUnavailableError extends Error {
+  override name = 'AgentUnavailableError';
+}
+
+/** The session scheduled this call by settings that are no longer the agent's. */
+export class ProfileChangedError extends Error {
+  override name = 'ProfileChangedError';
+  constructor(readonly profile: Profile) {
+    super(`the agent's settings are now ${profileVersion(profile)}`);
+  }
+}

@@ -1,0 +1,65 @@
+import type { LanguageModelV3 } from '@ai-sdk/provider';
+import type { z } from 'zod';
+import type { PhaseBudgets } from '../protocol/liveness.js';
+
+/**
+ * What a user writes an agent with.
+ *
+ * @example
+ * export default defineAgent({
+ *   name: 'ops',
+ *   instructions: 'You watch the build.',
+ *   tools: [defineTool({ name: 'clock', description: 'The time', input: z.object({}), run: () => new Date().toISOString() })],
+ * });
+ */
+export interface AgentDefinition {
+  /** Letters, digits, `-` and `_`; sessions refer to the agent by it, so it stays. */
+  name: string;
+  /** A model specification as `VIGIL_MODEL` takes it, or a model object; without it, `VIGIL_MODEL` decides. */
+  model?: string | LanguageModelV3;
+  /** The system prompt. */
+  instructions?: string;
+  tools?: ToolDefinition[];
+  /** Phase budgets in milliseconds that differ from the defaults. */
+  budgetsMs?: Partial<PhaseBudgets>;
+  /** Tries beyond the first that one turn's model calls may use; default 2. */
+  resumesPerTurn?: number;
+  /** Model calls of one turn; default 200. */
+  stepsPerTurn?: number;
+  /** Tokens that one model call may produce; default: the provider's. */
+  maxOutputTokens?: number;
+}
+
+// A list holds tools of any input; `any` is the one type under which a tool's own parameter type still fits.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export interface ToolDefinition<Input extends z.ZodType = any> {
+  name: string;
+  /** Told to the model. */
+  description: string;
+  /** Arguments are checked against it; what does not fit is an error result for the model, and `run` is not called. */
+  input: Input;
+  /** True when running twice does no harm: the call is then retried after a lost worker. Default false. */
+  idempotent?: boolean;
+  /** Milliseconds that the tool may stay silent; default 60 s. Call `progress` more often than that. */
+  silenceMs?: number;
+  /** Returns text, or a value that becomes JSON. A thrown error becomes an error result for the model. */
+  run(input: z.output<Input>, context: ToolContext): unknown;
+}
+
+export interface ToolContext {
+  sessionId: string;
+  turnId: string;
+  toolCallId: string;
+  /** Aborts when the turn no longer wants the result. */
+  signal: AbortSignal;
+  /** Tells that the work goes on. */
+  progress(note?: string): void;
+}
+
+export function defineAgent(agent: AgentDefinition): AgentDefinition {
+  return agent;
+}
+
+export function defineTool<Input extends z.ZodType>(tool: ToolDefinition<Input>): ToolDefinition<Input> {
+  return tool;
+}

@@ -1,0 +1,14 @@
+import type { LanguageModelV3 } from '@ai-sdk/provider';
+import type { SessionStore } from '../store/session-store.js';
+import type { AgentDefinition } from './agent.js';
+import type { Agent } from './agents.js';
+
+/** What the worker gives its activities. */
+export interface Dependencies {
+  store: SessionStore;
+  agents: ReadonlyMap<string, Agent>;
+  /** @throws ModelSpecError when the agent's model cannot be used. */
+  modelOf(definition: AgentDefinition): LanguageModelV3;
+  /** Names this worker process in the registry of running tries. */
+  workerInstance: string;
+}

@@ -1,0 +1,68 @@
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { LanguageModelV3 } from '@ai-sdk/provider';
+import { createDemoModel } from './demo-model.js';
+import { modelFetch } from './model-http.js';
+
+/** Keys and addresses of providers; read from the environment by `loadConfig`, never written to history or logs. */
+export interface ProviderSettings {
+  openaiApiKey?: string | undefined;
+  openaiBaseUrl?: string | undefined;
+  anthropicApiKey?: string | undefined;
+  anthropicBaseUrl?: string | undefined;
+  /** For OpenAI-compatible servers that want one. */
+  compatibleApiKey?: string | undefined;
+}
+
+/** A model specification that cannot be used, with what to do about it. */
+export class ModelSpecError extends Error {
+  override name = 'ModelSpecError';
+}
+
+export const MODEL_FORMS =
+  'demo, openai:MODEL, anthropic:MODEL, or URL#MODEL for an OpenAI-compatible server (like http://127.0.0.1:8080/v1#smollm2)';
+
+/**
+ * The model that a specification names.
+ * @throws ModelSpecError for a form that is not known or a missing key, naming the variable to set.
+ */
+export function createModel(spec: string, settings: ProviderSettings): LanguageModelV3 {
+  if (spec === 'demo') return createDemoModel();
+  if (/^https?:\/\//.test(spec)) return createCompatible(spec, settings);
+  const [provider, ...rest] = spec.split(':');
+  const model = rest.join(':');
+  if (model && provider === 'openai') return createOpenAi(model, settings);
+  if (model && provider === 'anthropic') return createClaude(model, settings);
+  throw new ModelSpecError(`"${spec}" is not a model; write ${MODEL_FORMS}`);
+}
+
+function createOpenAi(model: string, settings: ProviderSettings): LanguageModelV3 {
+  const apiKey = requireKey(settings.openaiApiKey, 'OPENAI_API_KEY', `openai:${model}`);
+  return createOpenAI({ apiKey, fetch: modelFetch, ...baseUrl(settings.openaiBaseUrl) }).languageModel(model);
+}
+
+function createClaude(model: string, settings: ProviderSettings): LanguageModelV3 {
+  const apiKey = requireKey(settings.anthropicApiKey, 'ANTHROPIC_API_KEY', `anthropic:${model}`);
+  return createAnthropic({ apiKey, fetch: modelFetch, ...baseUrl(settings.anthropicBaseUrl) }).languageModel(model);
+}
+
+function createCompatible(spec: string, settings: ProviderSettings): LanguageModelV3 {
+  const [url, model] = spec.split('#');
+  if (!url || !model || !URL.canParse(url)) throw new ModelSpecError(`"${spec}" names no model; write URL#MODEL`);
+  const key = settings.compatibleApiKey;
+  return createOpenAICompatible({
+    name: 'compatible',
+    baseURL: url,
+    fetch: modelFetch,
+    includeUsage: true,
+    ...(key === undefined ? {} : { apiKey: key }),
+  }).languageModel(model);
+}
+
+function requireKey(key: string | undefined, variable: string, spec: string): string {
+  if (key) return key;
+  throw new ModelSpecError(`the model ${spec} needs a key: set ${variable}, or choose another model with VIGIL_MODEL`);
+}
+
+const baseUrl = (url: string | undefined) => (url === undefined ? {} : { baseURL: url });

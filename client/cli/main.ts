@@ -1,0 +1,87 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { ConfigError } from '../../config/load-config.js';
+import { StoreOpenError, StoreUnavailableError } from '../../store/session-store.js';
+import { SessionError } from '../session-error.js';
+import { chat, type ChatFlags } from './chat.js';
+import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
+import { replay } from './replay.js';
+import { resume } from './resume.js';
+import { sessions } from './sessions.js';
+import { show } from './show.js';
+
+/** Runs a `vigil` command and answers its exit code. The only place that turns errors into messages. */
+export async function main(argv: string[]): Promise<number> {
+  let exitCode = 0;
+  const program = createProgram((code) => (exitCode = code));
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
+    process.stderr.write(`vigil: ${describe(error)}\n`);
+    return error instanceof SessionError ? exitCodeOfError(error.code) : 1;
+  }
+}
+
+function describe(error: unknown): string {
+  const expected = [SessionError, ConfigError, StoreOpenError, StoreUnavailableError];
+  if (expected.some((type) => error instanceof type)) return (error as Error).message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+function createProgram(exit: (code: number) => void): Command {
+  const program = new Command('vigil')
+    .description('Durable LLM agent sessions.')
+    .exitOverride()
+    .showHelpAfterError()
+    .addHelpText('after', EXIT_CODES_HELP);
+  const command = (usage: string, description: string) => connected(program.command(usage).description(description));
+
+  command('chat <session>', 'Talks to a session; without --message, in the terminal.')
+    .option('--message <text>', 'send this, print the answer and exit; "-" reads standard input')
+    .option('--id <id>', 'the message id; sending one twice is answered once')
+    .option('--file <path...>', 'attach images or files')
+    .option('--agent <name>', 'the agent, when this begins the session')
+    .addOption(new Option('--mode <mode>', 'what to do while a turn runs').choices(['steer', 'queue']))
+    .option('--silent', 'do not announce the outcome')
+    .option('--json', 'print the outcome as one JSON object')
+    .option('--timeout <seconds>', 'give up waiting after so long; the message stays accepted', parseSeconds)
+    .addHelpText('after', EXIT_CODES_HELP)
+    .action(async (session: string, flags: ChatFlags) => exit(await chat(session, flags)));
+  command('show <session>', 'Shows what a session is doing.')
+    .option('--json', 'as one JSON object')
+    .action(async (session: string, flags: object) => exit(await show(session, flags)));
+  command('sessions', 'Lists sessions, newest activity first.')
+    .option('--json', 'one JSON object a line')
+    .option('--tenant <name>', 'only this tenant')
+    .option('--limit <count>', 'at most so many', parseCount, 100)
+    .action(async (flags: { limit: number }) => exit(await sessions(flags)));
+  command('resume <session>', 'Goes on with a suspended session.')
+    .option('--from-store', "from the newest transcript that the store has, giving up the session's own")
+    .action(async (session: string, flags: object) => exit(await resume(session, flags)));
+  program
+    .command('replay <path>')
+    .description("Replays recorded histories against this version's workflow.")
+    .option('--bundle <path>', 'another workflow bundle')
+    .action(async (path: string, flags: object) => exit(await replay(path, flags)));
+  return program;
+}
+
+function connected(command: Command): Command {
+  return command
+    .option('--address <host:port>', "Temporal's frontend (VIGIL_ADDRESS; default: the instance running in this folder)")
+    .option('--namespace <name>', 'VIGIL_NAMESPACE')
+    .option('--store <path>', 'the session store (VIGIL_STORE)');
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0 && seconds <= 1_000_000)) throw new InvalidArgumentError('It must be a number of seconds above 0.');
+  return seconds;
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!(Number.isInteger(count) && count > 0 && count <= 10_000)) throw new InvalidArgumentError('It must be a whole number from 1 to 10000.');
+  return count;
+}

@@ -1,0 +1,44 @@
+import type { SessionView } from '../../protocol/view.js';
+import type { SessionRow } from '../../store/session-store.js';
+import { SessionError } from '../session-error.js';
+import { withClient, type ConnectionFlags } from './connect.js';
+import { exitCodeOfError } from './exit-codes.js';
+import { renderUsage } from './render-turn.js';
+
+/** Shows a session: what its workflow says, or, without a worker, what the store knows. */
+export async function show(session: string, flags: ConnectionFlags & { json?: boolean }): Promise<number> {
+  return withClient(flags, async (client) => {
+    const row = await client.findSession(session);
+    try {
+      const view = await client.state(session);
+      process.stdout.write(flags.json ? `${JSON.stringify({ ...view, stored: row })}\n` : renderView(view));
+      return 0;
+    } catch (error) {
+      if (!(error instanceof SessionError) || !row || error.code === 'invalid_input') throw error;
+      process.stderr.write(`vigil: ${error.message}\nFrom the store:\n`);
+      process.stdout.write(flags.json ? `${JSON.stringify({ stored: row })}\n` : renderRow(row));
+      return exitCodeOfError(error.code);
+    }
+  });
+}
+
+function renderView(view: SessionView): string {
+  const { turn, suspended, lastOutcome, profile } = view;
+  const budgets = Object.entries(profile.budgetsMs).map(([phase, ms]) => `${phase} ${ms / 1_000} s`);
+  const lines = [
+    ['session', view.sessionId],
+    ['agent', `${view.agent}, model ${view.model ?? 'not asked yet'}`],
+    ['status', suspended ? `suspended (${suspended.reason}): ${suspended.message}` : view.status],
+    ['turn', turn ? `${turn.turnId}, ${turn.source.kind} ${turn.source.key}; ${turn.step}` : 'none'],
+    ...(turn ? [['budgets', Object.entries(turn.budgets).map(([name, { used, limit }]) => `${name} ${used}/${limit}`).join(', ')]] : []),
+    ['queue', view.queue.length === 0 ? 'empty' : view.queue.map((item) => item.id).join(', ')],
+    ['turns', `${view.turns}${lastOutcome ? `; last ${lastOutcome.outcome}${lastOutcome.reason ? `: ${lastOutcome.reason}` : ''}` : ''}`],
+    ['usage', renderUsage(view.usage) || 'unknown'],
+    ['silence allowed', budgets.join(', ')],
+  ];
+  return `${lines.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join('\n')}\n`;
+}
+
+function renderRow(row: SessionRow): string {
+  return `${row.sessionId}: ${row.status}, agent ${row.agent}, ${row.turns} turns, last ${row.lastOutcome ?? 'none'}, updated ${new Date(row.updatedAtMs).toISOString()}\n`;
+}

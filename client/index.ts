@@ -1,0 +1,5 @@
+export { SessionClient, type ConnectOptions } from './sessions.js';
+export { SentMessage } from './sent-message.js';
+export { SessionError, type SessionErrorCode } from './session-error.js';
+export { attachmentFromFile, type Attachment, type MessageInput } from './message-input.js';
+export type { FollowOptions } from './follow.js';

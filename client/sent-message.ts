@@ -1,0 +1,112 @@
+import type { Disposition } from '../protocol/fates.js';
+import type { Output } from '../protocol/outputs.js';
+import type { SessionView } from '../protocol/view.js';
+import type { SessionStore, StoredOutcome } from '../store/session-store.js';
+import { followOutputs } from './follow.js';
+import { SessionError } from './session-error.js';
+
+interface Sessions {
+  state(sessionId: string): Promise<SessionView>;
+  isRunning(sessionId: string): Promise<boolean>;
+}
+
+interface Identity {
+  sessionId: string;
+  messageId: string;
+  /** Newest output before the message was sent. */
+  fromSeq: number;
+}
+
+/** Milliseconds between two checks that the session's workflow still runs, while its answer is awaited. */
+const ALIVE_CHECK_MS = 5_000;
+
+/**
+ * A message that Temporal has accepted. Three answers that are never mixed: *accepted* (this object exists), *read* (the session's
+ * workflow saw it), *placed* (what the session did with it).
+ */
+export class SentMessage {
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly store: SessionStore,
+    readonly identity: Identity,
+  ) {}
+
+  get messageId(): string {
+    return this.identity.messageId;
+  }
+
+  /** Resolves when the workflow has seen the message. @throws SessionError `not_read` when no worker answers in time. */
+  async read(): Promise<void> {
+    // A query is answered after everything that was accepted before it.
+    await this.sessions.state(this.identity.sessionId);
+  }
+
+  /** What the session did with the message. */
+  async placed(options: { signal?: AbortSignal } = {}): Promise<Disposition> {
+    for await (const output of this.follow(options.signal)) {
+      if (output.kind === 'MessageReceived' && output.messageId === this.messageId) return output.disposition;
+    }
+    throw waitTimeout(this.messageId);
+  }
+
+  /**
+   * How the turn ended that answered the message, its own or the one it was steered into.
+   * @throws SessionError `refused`, `suspended`, `session_ended`, or `wait_timeout` when the signal aborts first
+   */
+  async outcome(options: { signal?: AbortSignal } = {}): Promise<StoredOutcome> {
+    const { sessionId, messageId } = this.identity;
+    for await (const output of this.follow(options.signal)) {
+      const turnId = this.endedTurn(output);
+      if (turnId === null) continue;
+      const item = await this.store.findItem(sessionId, messageId);
+      if (item?.turnId !== turnId || item.fate === 'pending') continue;
+      const outcome = await this.store.findOutcome(sessionId, turnId);
+      if (outcome) return outcome;
+    }
+    throw waitTimeout(messageId);
+  }
+
+  /** The turn whose end an output tells of, if it can be this message's. */
+  private endedTurn(output: Output): string | null {
+    if (output.kind === 'TurnEnded') return output.turnId;
+    if (output.kind === 'Notice' && output.code === 'session_suspended') throw new SessionError('suspended', output.message);
+    if (output.kind !== 'MessageReceived' || output.messageId !== this.messageId) return null;
+    const { disposition } = output;
+    if (disposition.kind === 'refused') throw new SessionError('refused', disposition.message);
+    return disposition.kind === 'duplicate' && disposition.fate !== 'pending' ? disposition.turnId : null;
+  }
+
+  private async *follow(signal: AbortSignal | undefined): AsyncGenerator<Output> {
+    const { sessionId, fromSeq } = this.identity;
+    const stop = new AbortController();
+    const stopped = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+    let gone: unknown;
+    const watch = setInterval(() => {
+      this.checkAlive().catch((error: unknown) => {
+        gone = error;
+        stop.abort();
+      });
+    }, ALIVE_CHECK_MS);
+    try {
+      for await (const outputs of followOutputs(this.store, sessionId, { afterSeq: fromSeq, signal: stopped })) yield* outputs;
+      if (gone) throw gone;
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  /** A server that does not answer for a while is no reason to give up; a session that has ended is. */
+  private async checkAlive(): Promise<void> {
+    const { sessionId, messageId } = this.identity;
+    const isRunning = await this.sessions.isRunning(sessionId).catch((error: unknown) => {
+      if (error instanceof SessionError && error.code === 'unknown_session') return false;
+      return true;
+    });
+    if (isRunning) return;
+    throw new SessionError('session_ended', `the session "${sessionId}" ended before it answered message ${messageId}`);
+  }
+}
+
+function waitTimeout(messageId: string): SessionError {
+  return new SessionError('wait_timeout', `message ${messageId} is accepted, but its answer did not come in time; it is not lost`);
+}

@@ -1,0 +1,196 @@
+import {
+  Client,
+  Connection,
+  isGrpcServiceError,
+  QueryNotRegisteredError,
+  WorkflowNotFoundError,
+  type WorkflowHandle,
+} from '@temporalio/client';
+import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import type { Disposition } from '../protocol/fates.js';
+import { parseSessionId } from '../protocol/limits.js';
+import { QUERY, SEARCH_ATTRIBUTES, SIGNAL, TASK_QUEUE, UPDATE, WORKFLOW_TASK_TIMEOUT_MS, WORKFLOW_TYPE } from '../protocol/names.js';
+import type { Output } from '../protocol/outputs.js';
+import { DEFAULT_AGENT, type ResumeAnswer, type SessionInput } from '../protocol/session-input.js';
+import type { SessionView } from '../protocol/view.js';
+import { openStore } from '../store/open-store.js';
+import type { SessionRow, SessionStore, StoredOutcome } from '../store/session-store.js';
+import { followOutputs, type FollowOptions } from './follow.js';
+import { toSignal, type MessageInput } from './message-input.js';
+import { SentMessage } from './sent-message.js';
+import { SessionError } from './session-error.js';
+
+export interface ConnectOptions {
+  /** `host:port` of Temporal's frontend. */
+  address: string;
+  namespace?: string;
+  taskQueue?: string;
+  /** Path of the store that the workers use. */
+  store: string;
+}
+
+/** Milliseconds that Temporal may take to answer; without a worker a query would wait for ever. */
+const ANSWER_LIMIT_MS = 5_000;
+const CONNECT_LIMIT_MS = 10_000;
+
+const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD');
+const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
+
+/**
+ * Talks to sessions: sends messages, reads state and outputs, waits for outcomes.
+ *
+ * @example
+ * const client = await SessionClient.connect({ address: '127.0.0.1:7233', store: '.vigil/store.db' });
+ * const sent = await client.send('demo', { text: 'hello' });
+ * console.log((await sent.outcome()).text);
+ * await client.close();
+ */
+export class SessionClient {
+  private constructor(
+    private readonly temporal: Client,
+    private readonly store: SessionStore,
+    private readonly taskQueue: string,
+    private readonly address: string,
+  ) {}
+
+  /** @throws SessionError `unreachable` when there is no server; StoreOpenError when the store cannot be used. */
+  static async connect({ address, namespace, taskQueue, store }: ConnectOptions): Promise<SessionClient> {
+    const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch((cause: unknown) => {
+      throw new SessionError(
+        'unreachable',
+        `no Temporal server answers at ${address}; start one with "npm start", or name yours with VIGIL_ADDRESS`,
+        { cause },
+      );
+    });
+    try {
+      const opened = await openStore(store);
+      const client = new Client({ connection, namespace: namespace ?? 'default' });
+      return new SessionClient(client, opened, taskQueue ?? TASK_QUEUE, address);
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Sends a message, starting the session if there is none. Resolves when Temporal has accepted it: from then on it cannot be lost.
+   * What the session did with it, and its answer, are asked of the returned `SentMessage`.
+   */
+  async send(session: string, message: MessageInput, options: { agent?: string } = {}): Promise<SentMessage> {
+    const { sessionId, tenant } = requireSessionId(session);
+    const signal = await toSignal(message, this.store);
+    const fromSeq = await this.store.lastSeq(sessionId);
+    const agent = options.agent ?? DEFAULT_AGENT;
+    const input: SessionInput = { agent };
+    await this.ask(() =>
+      this.temporal.workflow.signalWithStart(WORKFLOW_TYPE, {
+        workflowId: sessionId,
+        taskQueue: this.taskQueue,
+        args: [input],
+        signal: SIGNAL.message,
+        signalArgs: [signal],
+        workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
+        typedSearchAttributes: new TypedSearchAttributes([
+          { key: AGENT, value: agent },
+          { key: TENANT, value: tenant },
+        ]),
+      }),
+    );
+    return new SentMessage(this, this.store, { sessionId, messageId: signal.id, fromSeq });
+  }
+
+  /** The session's control state, from its workflow. @throws SessionError `unknown_session`, `not_read` when no worker answers. */
+  async state(session: string): Promise<SessionView> {
+    const { sessionId } = requireSessionId(session);
+    return this.ask(() => this.handle(sessionId).query<SessionView>(QUERY.state), sessionId);
+  }
+
+  /** Goes on with a suspended session. */
+  async resume(session: string, options: { fromStore?: boolean } = {}): Promise<ResumeAnswer> {
+    const { sessionId } = requireSessionId(session);
+    return this.ask(() => this.handle(sessionId).executeUpdate<ResumeAnswer, [object]>(UPDATE.resume, { args: [options] }), sessionId);
+  }
+
+  /** Batches of outputs as they come, in order, until the signal aborts. */
+  outputs(session: string, options: FollowOptions): AsyncGenerator<Output[]> {
+    return followOutputs(this.store, requireSessionId(session).sessionId, options);
+  }
+
+  /** The newest `seq` of a session's outputs; 0 when it has none. */
+  async lastSeq(session: string): Promise<number> {
+    return this.store.lastSeq(requireSessionId(session).sessionId);
+  }
+
+  /** Sessions from the store, newest activity first. */
+  listSessions(query: { tenant?: string; limit: number }): Promise<SessionRow[]> {
+    return this.store.listSessions(query);
+  }
+
+  /** What the store knows of a session; `null` when nothing. Answers without a worker or a server. */
+  findSession(session: string): Promise<SessionRow | null> {
+    return this.store.findSession(requireSessionId(session).sessionId);
+  }
+
+  findOutcome(session: string, turnId: string): Promise<StoredOutcome | null> {
+    return this.store.findOutcome(requireSessionId(session).sessionId, turnId);
+  }
+
+  /** Whether the session's workflow runs. */
+  async isRunning(session: string): Promise<boolean> {
+    const { sessionId } = requireSessionId(session);
+    const { status } = await this.ask(() => this.handle(sessionId).describe(), sessionId);
+    return status.name === 'RUNNING';
+  }
+
+  async close(): Promise<void> {
+    await this.store.close();
+    await this.temporal.connection.close();
+  }
+
+  private handle(sessionId: string): WorkflowHandle {
+    return this.temporal.workflow.getHandle(sessionId);
+  }
+
+  private async ask<Answer>(request: () => Promise<Answer>, sessionId?: string): Promise<Answer> {
+    try {
+      return await this.temporal.connection.withDeadline(Date.now() + ANSWER_LIMIT_MS, request);
+    } catch (error) {
+      throw this.toSessionError(error, sessionId);
+    }
+  }
+
+  private toSessionError(error: unknown, sessionId: string | undefined): unknown {
+    if (error instanceof WorkflowNotFoundError) {
+      return new SessionError('unknown_session', `there is no session "${sessionId}"; see: vigil sessions`, { cause: error });
+    }
+    if (error instanceof QueryNotRegisteredError || isDeadline(error)) {
+      return new SessionError(
+        'not_read',
+        `no worker answered within ${ANSWER_LIMIT_MS / 1_000} s; is one running? (npm start, or vigil worker)`,
+        { cause: error },
+      );
+    }
+    if (!isGrpcServiceError(unwrapped(error))) return error;
+    return new SessionError('unreachable', `the Temporal server at ${this.address} does not answer: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+export type { Disposition };
+
+function requireSessionId(text: string): { sessionId: string; tenant: string; name: string } {
+  const parsed = parseSessionId(text);
+  if ('problem' in parsed) throw new SessionError('invalid_input', parsed.problem);
+  return parsed;
+}
+
+/** `DEADLINE_EXCEEDED` and `CANCELLED` of gRPC. */
+function isDeadline(error: unknown): boolean {
+  const cause = unwrapped(error);
+  return isGrpcServiceError(cause) && (cause.code === 4 || cause.code === 1);
+}
+
+function unwrapped(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error;
+}

@@ -1,0 +1,89 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { TASK_QUEUE } from '../protocol/names.js';
+
+/** Everything that Vigil takes from its environment. Nothing else reads it. */
+export interface Config {
+  /** `host:port` of Temporal's frontend. */
+  address: string;
+  namespace: string;
+  taskQueue: string;
+  /** Path of the SQLite file, or the address of a database. */
+  store: string;
+  /** Agent files, absolute. */
+  agentFiles: string[];
+  /** Model of agents that name none. */
+  model: string;
+  providers: ProviderKeys;
+  logLevel: 'debug' | 'info' | 'warn' | 'error';
+}
+
+export interface ProviderKeys {
+  openaiApiKey: string | undefined;
+  openaiBaseUrl: string | undefined;
+  anthropicApiKey: string | undefined;
+  anthropicBaseUrl: string | undefined;
+  compatibleApiKey: string | undefined;
+}
+
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+}
+
+const text = z.string().trim().min(1);
+const url = text.refine((value) => URL.canParse(value), 'must be an address like https://host/v1');
+const SCHEMA = z.object({
+  VIGIL_ADDRESS: text.regex(/^[^\s/]+:\d+$/, 'must be host:port').default('127.0.0.1:7233'),
+  VIGIL_NAMESPACE: text.default('default'),
+  VIGIL_TASK_QUEUE: text.default(TASK_QUEUE),
+  VIGIL_STORE: text.default('.vigil/store.db'),
+  VIGIL_AGENTS: z.string().default(''),
+  VIGIL_MODEL: text.default('demo'),
+  VIGIL_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  VIGIL_MODEL_API_KEY: text.optional(),
+  OPENAI_API_KEY: text.optional(),
+  OPENAI_BASE_URL: url.optional(),
+  ANTHROPIC_API_KEY: text.optional(),
+  ANTHROPIC_BASE_URL: url.optional(),
+});
+
+/** Names of the variables that are read. */
+export const CONFIG_VARIABLES = Object.keys(SCHEMA.shape);
+
+/**
+ * Reads a configuration. Pure: the same environment gives the same answer. An empty variable counts as not set.
+ * @throws ConfigError that lists every problem.
+ */
+export function loadConfig(environment: Readonly<Record<string, string | undefined>>, cwd: string): Config {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ''));
+  const parsed = SCHEMA.safeParse(set);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new ConfigError(`the environment cannot be used:\n- ${problems.join('\n- ')}`);
+  }
+  const { data } = parsed;
+  return Object.freeze({
+    address: data.VIGIL_ADDRESS,
+    namespace: data.VIGIL_NAMESPACE,
+    taskQueue: data.VIGIL_TASK_QUEUE,
+    store: /^[a-z]+:\/\//.test(data.VIGIL_STORE) ? data.VIGIL_STORE : resolve(cwd, data.VIGIL_STORE),
+    agentFiles: splitPaths(data.VIGIL_AGENTS, cwd),
+    model: data.VIGIL_MODEL,
+    logLevel: data.VIGIL_LOG_LEVEL,
+    providers: {
+      openaiApiKey: data.OPENAI_API_KEY,
+      openaiBaseUrl: data.OPENAI_BASE_URL,
+      anthropicApiKey: data.ANTHROPIC_API_KEY,
+      anthropicBaseUrl: data.ANTHROPIC_BASE_URL,
+      compatibleApiKey: data.VIGIL_MODEL_API_KEY,
+    },
+  });
+}
+
+function splitPaths(list: string, cwd: string): string[] {
+  const separator = process.platform === 'win32' ? ';' : ':';
+  return list
+    .split(separator)
+    .filter((path) => path.trim() !== '')
+    .map((path) => resolve(cwd, path));
+}

@@ -1,0 +1,24 @@
+/** Two projects: `unit` needs no server; `server` runs against one real Temporal dev server that its global set-up starts. */
+const shared = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'es6' }, sourceMaps: 'inline' },
+    ],
+  },
+};
+export default {
+  projects: [
+    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/**/*.test.ts'], testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/end-to-end/'] },
+    {
+      ...shared,
+      displayName: 'server',
+      testMatch: ['<rootDir>/test/end-to-end/**/*.test.ts'],
+      globalSetup: '<rootDir>/test/support/start-server.ts',
+      globalTeardown: '<rootDir>/test/support/stop-server.ts',
+    },
+  ],
+};

@@ -1,0 +1,109 @@
+import type { ItemRecord, OutcomeKind, TurnSource } from './fates.js';
+import type { Part } from './messages.js';
+import type { NewOutput, TryNumber } from './outputs.js';
+import type { Usage } from './usage.js';
+
+/**
+ * Inputs and results of the activities. All are small: content lives in the store.
+ */
+
+/** What a model call adds to the transcript before it asks: in this order, ids derived from the call's. */
+export type AppendItem =
+  | {
+      kind: 'message';
+      messageId: string;
+      parts: Part[];
+      contentHash: string;
+      /** The turn that took the item in, when it is not the calling one. */
+      turnId?: string;
+    }
+  /** The result is in the store under the tool call's id; `lost` says why there may be none. */
+  | { kind: 'toolResult'; toolCallId: string; name: string; lost: string | null };
+
+export interface CallModelInput {
+  sessionId: string;
+  /** Differs when a session id is started anew after its workflow ended. */
+  chain: string;
+  agent: string;
+  turnId: string;
+  callId: string;
+  dispatch: number;
+  /** Entry that the transcript stands at; `null` = empty. */
+  head: string | null;
+  append: AppendItem[];
+  /** Outputs known at dispatch; written before the provider is asked. */
+  outputs: NewOutput[];
+  profileVersion: string;
+}
+
+/** Why a completed call ended, as the session needs to know it. */
+export type FinishKind = 'stop' | 'length' | 'contentFilter' | 'toolCalls';
+
+export interface ToolCallRef {
+  toolCallId: string;
+  name: string;
+  /** How the session schedules the tool: an agent's business, so it comes with the call. */
+  heartbeatTimeoutMs: number;
+  maximumAttempts: number;
+}
+
+export type CallModelResult =
+  | {
+      kind: 'answered';
+      head: string;
+      finish: FinishKind;
+      hasText: boolean;
+      toolCalls: ToolCallRef[];
+      usage: Usage;
+      model: string;
+      attempt: number;
+      /** Items of `append` that were repeats of older ones, with what became of those. */
+      repeats: ItemRecord[];
+    }
+  /** The item that opened the turn is a repeat: nothing was asked, nothing started. */
+  | { kind: 'repeated'; first: ItemRecord };
+
+export interface CallToolInput {
+  sessionId: string;
+  agent: string;
+  turnId: string;
+  callId: string;
+  toolCallId: string;
+  name: string;
+}
+
+/** `ok` is false for results that tell the model of an error; neither ends the turn. */
+export interface CallToolResult {
+  ok: boolean;
+}
+
+/** The one record of how a turn ended. */
+export interface TurnOutcome {
+  turnId: string;
+  outcome: OutcomeKind;
+  reason: string | null;
+  source: TurnSource;
+  silent: boolean;
+  usage: Usage;
+  startedAtMs: number;
+  endedAtMs: number;
+}
+
+/** Session status as lists show it. */
+export type SessionStatus = 'idle' | 'running' | 'suspended';
+
+export interface RecordInput {
+  sessionId: string;
+  chain: string;
+  agent: string;
+  status: SessionStatus;
+  queued: number;
+  outputs: NewOutput[];
+  outcomes: TurnOutcome[];
+  items: ItemRecord[];
+}
+
+export interface TryRef extends TryNumber {
+  sessionId: string;
+  callId: string;
+}

@@ -1,0 +1,18 @@
+/**
+ * Names that Temporal stores: chosen once, never changed (a rename is a migration with a replay test).
+ */
+export const WORKFLOW_TYPE = 'session';
+export const TASK_QUEUE = 'vigil';
+
+export const SIGNAL = { message: 'message' } as const;
+export const QUERY = { state: 'state' } as const;
+export const UPDATE = { resume: 'resume' } as const;
+
+export const SEARCH_ATTRIBUTES = {
+  agent: 'VigilAgent',
+  tenant: 'VigilTenant',
+  attention: 'VigilAttention',
+} as const;
+
+/** Sessions start with a short workflow task timeout: a worker lost inside a task then costs about a second. */
+export const WORKFLOW_TASK_TIMEOUT_MS = 2_000;

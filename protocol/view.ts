@@ -1,0 +1,34 @@
+import type { OutcomeKind, TurnSource } from './fates.js';
+import type { Profile } from './liveness.js';
+import type { Usage } from './usage.js';
+import type { SessionStatus } from './calls.js';
+
+/** Answer of the `state` query: the session's control state, without content. */
+export interface SessionView {
+  sessionId: string;
+  agent: string;
+  status: SessionStatus;
+  suspended: { reason: string; message: string } | null;
+  turn: TurnView | null;
+  queue: { id: string; kind: 'message' }[];
+  head: string | null;
+  turns: number;
+  usage: Usage;
+  lastOutcome: { turnId: string; outcome: OutcomeKind; reason: string | null } | null;
+  /** Outcomes that the store has not acknowledged yet. */
+  unrecorded: number;
+  /** Model of the last completed call. */
+  model: string | null;
+  profile: Profile;
+  /** Events of the current run's history. */
+  historyEvents: number;
+}
+
+export interface TurnView {
+  turnId: string;
+  source: TurnSource;
+  startedAtMs: number;
+  step: string;
+  items: string[];
+  budgets: Record<'resumes' | 'steps' | 'redispatches' | 'providerWaitMs', { used: number; limit: number }>;
+}

@@ -1,0 +1,94 @@
+import type { RecordInput, TryRef } from '../protocol/calls.js';
+import type { NewOutput } from '../protocol/outputs.js';
+import { getBlob, putBlob } from './blobs.js';
+import { findItem } from './claims.js';
+import { findOutcome } from './outcomes.js';
+import { readOutputs } from './outputs.js';
+import { record } from './record.js';
+import type { BeginTool, BeginTry, FinishTool, FinishTry, OutputQuery, SessionStore } from './session-store.js';
+import { findSession, lastSeq, listSessions } from './sessions.js';
+import { beginTool, finishTool } from './tools.js';
+import { findEntry, transcript } from './transcript.js';
+import type { Transactor } from './transactor.js';
+import { appendTryOutputs, beginTry, endTry, finishTry } from './tries.js';
+
+/** The port, one line a method: which transaction runs which piece of the query layer. */
+export class KyselySessionStore implements SessionStore {
+  readonly #data: Transactor;
+
+  constructor(data: Transactor) {
+    this.#data = data;
+  }
+
+  beginTry(begin: BeginTry) {
+    return this.#data.write((tx) => beginTry(tx, begin, Date.now()));
+  }
+
+  async appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]) {
+    if (outputs.length > 0) await this.#data.write((tx) => appendTryOutputs(tx, tryRef, outputs, Date.now()));
+  }
+
+  finishTry(finish: FinishTry) {
+    return this.#data.write((tx) => finishTry(tx, finish, Date.now()));
+  }
+
+  endTry(tryRef: TryRef) {
+    return this.#data.write((tx) => endTry(tx, tryRef, Date.now()));
+  }
+
+  transcript(sessionId: string, head: string | null) {
+    return this.#data.read((db) => transcript(db, sessionId, head));
+  }
+
+  findEntry(sessionId: string, entryId: string) {
+    return this.#data.read((db) => findEntry(db, sessionId, entryId));
+  }
+
+  beginTool(begin: BeginTool) {
+    return this.#data.write((tx) => beginTool(tx, begin, Date.now()));
+  }
+
+  finishTool(finish: FinishTool) {
+    return this.#data.write((tx) => finishTool(tx, finish, Date.now()));
+  }
+
+  record(input: RecordInput) {
+    return this.#data.write((tx) => record(tx, input, Date.now()));
+  }
+
+  readOutputs(query: OutputQuery) {
+    return this.#data.read((db) => readOutputs(db, query));
+  }
+
+  lastSeq(sessionId: string) {
+    return this.#data.read((db) => lastSeq(db, sessionId));
+  }
+
+  findItem(sessionId: string, itemId: string) {
+    return this.#data.read((db) => findItem(db, sessionId, itemId));
+  }
+
+  findOutcome(sessionId: string, turnId: string) {
+    return this.#data.read((db) => findOutcome(db, sessionId, turnId));
+  }
+
+  findSession(sessionId: string) {
+    return this.#data.read((db) => findSession(db, sessionId));
+  }
+
+  listSessions(query: { tenant?: string; limit: number }) {
+    return this.#data.read((db) => listSessions(db, query));
+  }
+
+  putBlob(blob: { bytes: Uint8Array; mediaType: string }) {
+    return this.#data.write((tx) => putBlob(tx, blob, Date.now()));
+  }
+
+  getBlob(ref: string) {
+    return this.#data.read((db) => getBlob(db, ref));
+  }
+
+  close() {
+    return this.#data.close();
+  }
+}

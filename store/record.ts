@@ -1,0 +1,83 @@
+import type { RecordInput, TurnOutcome } from '../protocol/calls.js';
+import type { ItemRecord } from '../protocol/fates.js';
+import { hasEnded } from './chains.js';
+import { endTurn } from './outcomes.js';
+import { saveSession } from './outputs.js';
+import type { SessionsTable, Tx } from './schema.js';
+import { enterSession, type LockedSession } from './sessions.js';
+
+/**
+ * What the session tells the store at the end of a turn and in between. It comes from a local activity, which a frozen worker
+ * writes again when it thaws, so the same input may arrive long after newer ones.
+ */
+export async function record(tx: Tx, input: RecordInput, nowMs: number): Promise<void> {
+  const session = await enterSession(tx, input, nowMs);
+  await recordItems(tx, input.sessionId, input.items);
+  const ended: TurnOutcome[] = [];
+  const outputs = [...input.outputs];
+  for (const outcome of input.outcomes) {
+    const ofTurn = await endTurn(tx, input.sessionId, outcome);
+    if (ofTurn.length > 0) ended.push(outcome);
+    outputs.push(...ofTurn);
+  }
+  const turns = ended.length > 0 ? { turns: session.turns + ended.length } : {};
+  const written = await saveSession(tx, session, outputs, turns, nowMs);
+  if (await isLatest(tx, session, input, written > 0)) await project(tx, input, newestOf(ended));
+}
+
+/** An older record must not make a list show an older state than it showed. */
+async function isLatest(tx: Tx, session: LockedSession, input: RecordInput, broughtNew: boolean): Promise<boolean> {
+  const isRepeat = !broughtNew && input.outputs.length + input.outcomes.length > 0;
+  const newest = newestOf(input.outcomes);
+  const isOvertaken = newest !== undefined && newest.endedAtMs < (session.last_ended_at_ms ?? 0);
+  if (isRepeat || isOvertaken) return false;
+  return session.chain === input.chain || !(await hasEnded(tx, input.sessionId, input.chain));
+}
+
+async function project(tx: Tx, { sessionId, agent, status, queued }: RecordInput, ended?: TurnOutcome): Promise<void> {
+  const outcome: Partial<SessionsTable> = ended
+    ? { last_outcome: ended.outcome, last_ended_at_ms: ended.endedAtMs }
+    : {};
+  await tx
+    .updateTable('sessions')
+    .set({ agent, status, queued, ...outcome })
+    .where('session_id', '=', sessionId)
+    .execute();
+}
+
+function newestOf(outcomes: readonly TurnOutcome[]): TurnOutcome | undefined {
+  return outcomes.reduce<TurnOutcome | undefined>(
+    (newest, each) => (newest && newest.endedAtMs > each.endedAtMs ? newest : each),
+    undefined,
+  );
+}
+
+/** An item ends once and in one turn: what is known of it is only added to. */
+async function recordItems(tx: Tx, sessionId: string, items: readonly ItemRecord[]): Promise<void> {
+  const byId = new Map(items.map((item) => [item.itemId, item]));
+  if (byId.size === 0) return;
+  await tx
+    .insertInto('items')
+    .values(
+      [...byId.values()].map((item) => ({
+        session_id: sessionId,
+        item_id: item.itemId,
+        turn_id: item.turnId,
+        call_id: null,
+        fate: item.fate,
+        content_hash: item.contentHash,
+      })),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['session_id', 'item_id']).doUpdateSet((row) => ({
+        turn_id: row.fn.coalesce('items.turn_id', 'excluded.turn_id'),
+        fate: row
+          .case()
+          .when('items.fate', '=', 'pending')
+          .then(row.ref('excluded.fate'))
+          .else(row.ref('items.fate'))
+          .end(),
+      })),
+    )
+    .execute();
+}

@@ -1,0 +1,142 @@
+import type { Kysely, Transaction } from 'kysely';
+import type { SessionStatus } from '../protocol/calls.js';
+import type { Fate, OutcomeKind } from '../protocol/fates.js';
+
+/**
+ * The tables as the query layer sees them. Portable types only: text, whole numbers, bytes; truth values are 0 and 1; JSON is text.
+ * What each table is for stands with its migration.
+ */
+export interface Schema {
+  sessions: SessionsTable;
+  ended_chains: EndedChainsTable;
+  entries: EntriesTable;
+  outputs: OutputsTable;
+  calls: CallsTable;
+  tries: TriesTable;
+  items: ItemsTable;
+  tool_runs: ToolRunsTable;
+  outcomes: OutcomesTable;
+  blobs: BlobsTable;
+}
+
+export type Db = Kysely<Schema>;
+/** For functions that are only right inside a transaction. */
+export type Tx = Transaction<Schema>;
+
+type Flag = 0 | 1;
+
+export interface SessionsTable {
+  session_id: string;
+  tenant: string;
+  name: string;
+  agent: string;
+  chain: string;
+  /** Where the transcript stood when the chain began: what a `null` head means in it. */
+  chain_base: string | null;
+  head: string | null;
+  status: SessionStatus;
+  queued: number;
+  turns: number;
+  last_seq: number;
+  last_outcome: OutcomeKind | null;
+  last_ended_at_ms: number | null;
+  created_at_ms: number;
+  updated_at_ms: number;
+}
+
+export interface EndedChainsTable {
+  session_id: string;
+  chain: string;
+}
+
+export interface EntriesTable {
+  session_id: string;
+  entry_id: string;
+  parent_id: string | null;
+  content: string;
+}
+
+export interface OutputsTable {
+  session_id: string;
+  seq: number;
+  key: string;
+  kind: string;
+  turn_id: string | null;
+  at_ms: number;
+  body: string;
+}
+
+export interface CallsTable {
+  session_id: string;
+  call_id: string;
+  turn_id: string;
+  newest_dispatch: number;
+  newest_attempt: number;
+  /** Entry that the assistant's answer follows. */
+  base: string | null;
+  result: string | null;
+  /** Nothing more may be written: the call has a result, or its turn or chain has ended. */
+  closed: Flag;
+}
+
+export interface TriesTable {
+  session_id: string;
+  call_id: string;
+  dispatch: number;
+  attempt: number;
+  worker_instance: string;
+  task_token: string;
+  started_at_ms: number;
+  ended_at_ms: number | null;
+  streamed: Flag;
+  discarded: Flag;
+}
+
+export interface ItemsTable {
+  session_id: string;
+  item_id: string;
+  turn_id: string | null;
+  /** The call whose inputs hold the item; `null` until a call takes it. */
+  call_id: string | null;
+  fate: Fate | 'pending';
+  content_hash: string;
+}
+
+export interface ToolRunsTable {
+  session_id: string;
+  tool_call_id: string;
+  turn_id: string;
+  call_id: string;
+  name: string;
+  attempt: number;
+  worker_instance: string;
+  task_token: string;
+  started_at_ms: number;
+  ended_at_ms: number | null;
+  result: string | null;
+}
+
+export interface OutcomesTable {
+  session_id: string;
+  turn_id: string;
+  outcome: OutcomeKind;
+  reason: string | null;
+  source: string;
+  silent: Flag;
+  segments: string;
+  usage: string;
+  started_at_ms: number;
+  ended_at_ms: number;
+}
+
+export interface BlobsTable {
+  ref: string;
+  media_type: string;
+  bytes: Uint8Array;
+  created_at_ms: number;
+}
+
+/** Reads a JSON column. The cast is safe as far as only this layer writes these columns; migrations keep older rows readable. */
+export function fromColumn<T>(json: string): T {
+  return JSON.parse(json) as T;
+}

@@ -1,0 +1,233 @@
+import type { AppendItem, CallModelResult, RecordInput, SessionStatus, TryRef } from '../protocol/calls.js';
+import type { ItemRecord, OutcomeKind, TurnSource } from '../protocol/fates.js';
+import type { NewOutput, Output, OutputKind } from '../protocol/outputs.js';
+import type { Usage } from '../protocol/usage.js';
+
+/**
+ * The port to everything a session keeps outside Temporal: transcript, outputs, calls, outcomes.
+ *
+ * I1 Every method is one transaction: it happened whole or not at all.
+ * I2 Every write is idempotent by a key that its caller derives (never by time or chance), because a frozen worker writes again when it thaws.
+ * I3 Writes of a model try pass the fence, or are refused with `StaleTryError`: the try is the newest begun one of its call,
+ *    the call has no result, its turn no recorded outcome, and its chain was not replaced by a newer one.
+ * I4 A session's outputs have `seq` 1, 2, 3 … without holes; a reader that saw `n` never later finds a new row at or below `n`.
+ * I5 A store that is locked, full, corrupt or gone throws `StoreUnavailableError`; the caller decides how long to go on.
+ */
+export interface SessionStore {
+  /** Opens a try: dedupe, fence, inputs, outputs known at dispatch and the registry row, before anything is paid. */
+  beginTry(begin: BeginTry): Promise<BegunTry>;
+  /** Adds what a running try streamed. Fenced. */
+  appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]): Promise<void>;
+  /** Ends a call with its result: assistant entry, outputs, result row, the session's head. Fenced. Repeated by the same try it changes nothing. */
+  finishTry(finish: FinishTry): Promise<void>;
+  /** Clears the try's registry row. Not fenced, never throws `StaleTryError`; an unknown try is ignored. */
+  endTry(tryRef: TryRef): Promise<void>;
+
+  /** The chain of entries from the root to `head`, oldest first. Throws `TranscriptMissingError` when any is absent. */
+  transcript(sessionId: string, head: string | null): Promise<Entry[]>;
+  /** One entry, or `null`: for a tool to find its call. */
+  findEntry(sessionId: string, entryId: string): Promise<Entry | null>;
+
+  /** Claims a tool call before its effect, with its `ToolStarted` output. Throws `StaleTryError` when its turn has ended: no effect then. */
+  beginTool(begin: BeginTool): Promise<BegunTool>;
+  /** Records a tool's result and its `ToolFinished` output; the first result wins. */
+  finishTool(finish: FinishTool): Promise<void>;
+
+  /**
+   * Writes outputs, outcomes (with their `TurnEnded` output), item fates and the session's projection; closes the calls of the ended turns.
+   * The first outcome of a turn stands. A record that brings nothing new, or older outcomes than the newest known, leaves the projection alone.
+   */
+  record(input: RecordInput): Promise<void>;
+
+  /** Outputs with `seq` above `afterSeq`, ascending. A filter never hides `UNFILTERABLE_KINDS`. */
+  readOutputs(query: OutputQuery): Promise<Output[]>;
+  /** The newest `seq` of a session, 0 when it has none. */
+  lastSeq(sessionId: string): Promise<number>;
+  findItem(sessionId: string, itemId: string): Promise<ItemRecord | null>;
+  findOutcome(sessionId: string, turnId: string): Promise<StoredOutcome | null>;
+  findSession(sessionId: string): Promise<SessionRow | null>;
+  /** Newest activity first. */
+  listSessions(query: { tenant?: string; limit: number }): Promise<SessionRow[]>;
+
+  /** Stores content under its SHA-256 and returns `blob:<hex>`. */
+  putBlob(blob: { bytes: Uint8Array; mediaType: string }): Promise<string>;
+  getBlob(ref: string): Promise<{ bytes: Uint8Array; mediaType: string } | null>;
+
+  close(): Promise<void>;
+}
+
+export interface BeginTry extends TryRef {
+  chain: string;
+  agent: string;
+  turnId: string;
+  head: string | null;
+  append: AppendItem[];
+  /**
+   * Fingerprint of `head` and `append`. A call that is known with another one is not this call: the store is newer than the
+   * session (its server was restored from an older copy), and `TranscriptMissingError` says so.
+   */
+  inputHash: string;
+  /** Written once per call, whichever try comes first. */
+  outputs: NewOutput[];
+  /** Who runs it: for the reaper. */
+  workerInstance: string;
+  taskToken: string;
+}
+
+export type BegunTry =
+  /** Ask the provider; `base` is the head that the transcript stands at with the inputs added. */
+  | {
+      kind: 'begun';
+      base: string | null;
+      repeats: ItemRecord[];
+      /** What the user should be told; the same for every try of the call, and for later calls until the session has a head. */
+      notices: string[];
+    }
+  /** The call has a result already: a try that crashed after finishing is not paid again. */
+  | { kind: 'finished'; result: CallModelResult }
+  /** The first message of `append` belongs to another turn. Nothing was written but the `MessageReceived` of the repeat. */
+  | { kind: 'repeated'; first: ItemRecord };
+
+export interface FinishTry extends TryRef {
+  turnId: string;
+  /** Entry that the assistant entry follows: `base` of the begun try. */
+  parentId: string | null;
+  content: AssistantPart[];
+  model: string;
+  usage: Usage;
+  outputs: NewOutput[];
+  /** Its `head` is `assistantEntryId(callId)`. */
+  result: AnsweredResult;
+}
+
+export type AnsweredResult = Extract<CallModelResult, { kind: 'answered' }>;
+
+/** The entry that a finished call adds: the session's next head. */
+export function assistantEntryId(callId: string): string {
+  return `${callId}.out`;
+}
+
+export interface BeginTool {
+  sessionId: string;
+  turnId: string;
+  callId: string;
+  toolCallId: string;
+  name: string;
+  attempt: number;
+  idempotent: boolean;
+  /** The call's arguments as text, for the `ToolStarted` output. */
+  input: string;
+  workerInstance: string;
+  taskToken: string;
+}
+
+export type BegunTool =
+  | { kind: 'run' }
+  | { kind: 'finished'; result: ToolResult }
+  /** An earlier run began and never ended, and the tool may not be repeated. */
+  | { kind: 'unknown' };
+
+export interface FinishTool {
+  sessionId: string;
+  turnId: string;
+  toolCallId: string;
+  name: string;
+  result: ToolResult;
+}
+
+/** What the model is told; `ok` false marks an error result. */
+export interface ToolResult {
+  ok: boolean;
+  /** Text, or JSON as text. */
+  output: string;
+}
+
+/** One immutable step of a transcript. The id of the newest names the whole chain. */
+export interface Entry {
+  id: string;
+  parentId: string | null;
+  content: EntryContent;
+}
+
+export type EntryContent =
+  | { kind: 'user'; messageId: string; parts: AppendedPart[] }
+  | { kind: 'assistant'; model: string; parts: AssistantPart[] }
+  | { kind: 'tool'; toolCallId: string; name: string; result: ToolResult };
+
+/** Parts as appended: texts inline or by reference, binaries by reference. */
+export type AppendedPart = Extract<AppendItem, { kind: 'message' }>['parts'][number];
+
+/** What a model produced, kept so that it can be sent back to its provider unchanged. */
+export type AssistantPart =
+  | { kind: 'text'; text: string; providerOptions?: Record<string, unknown> }
+  | { kind: 'reasoning'; text: string; providerOptions?: Record<string, unknown> }
+  | {
+      kind: 'toolCall';
+      toolCallId: string;
+      /** The provider's own id of the call, which its later requests must repeat. */
+      providerCallId: string;
+      name: string;
+      /** Arguments as the provider sent them: JSON text, or text that is not JSON when the model got it wrong. */
+      input: string;
+      providerOptions?: Record<string, unknown>;
+    };
+
+export interface OutputQuery {
+  sessionId: string;
+  afterSeq: number;
+  limit: number;
+  kinds?: readonly OutputKind[];
+}
+
+export interface StoredOutcome {
+  sessionId: string;
+  turnId: string;
+  outcome: OutcomeKind;
+  reason: string | null;
+  source: TurnSource;
+  silent: boolean;
+  /** Texts of the turn's completed calls that said something, in order. */
+  segments: string[];
+  /** The segments joined with a blank line between them. */
+  text: string;
+  usage: Usage;
+  startedAtMs: number;
+  endedAtMs: number;
+}
+
+export interface SessionRow {
+  sessionId: string;
+  tenant: string;
+  name: string;
+  agent: string;
+  status: SessionStatus;
+  queued: number;
+  turns: number;
+  lastOutcome: OutcomeKind | null;
+  createdAtMs: number;
+  updatedAtMs: number;
+}
+
+export class StoreUnavailableError extends Error {
+  override name = 'StoreUnavailableError';
+}
+
+/** The try is not the newest of its call, or its call, turn or chain has ended: stop, and write nothing more. */
+export class StaleTryError extends Error {
+  override name = 'StaleTryError';
+}
+
+export class TranscriptMissingError extends Error {
+  override name = 'TranscriptMissingError';
+  constructor(
+    readonly head: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** A refusal to open a store, with what to do about it. */
+export class StoreOpenError extends Error {
+  override name = 'StoreOpenError';
+}

@@ -1,0 +1,186 @@
+import type { ItemRecord } from '../protocol/fates.js';
+import type { NewOutput } from '../protocol/outputs.js';
+import type { TryRef } from '../protocol/calls.js';
+import { enterChain, findStart, type Start } from './chains.js';
+import { type Claims, findClaims, repeatOutputs, takeItems } from './claims.js';
+import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, resultOf } from './fence.js';
+import { saveSession } from './outputs.js';
+import type { Tx } from './schema.js';
+import { assistantEntryId, type BeginTry, type BegunTry, type EntryContent, type FinishTry } from './session-store.js';
+import { enterSession, type LockedSession, lockSession } from './sessions.js';
+import { discardStreams } from './streams.js';
+import { addEntries, appendInputs } from './transcript.js';
+
+/**
+ * The life of a model try. Each function is the body of one transaction.
+ *
+ * B1 What `beginTry` refuses or finds repeated or finished is decided before its first write, the session's row apart.
+ * B2 All tries of a call return the same `base`: what depends on the state of the world was written down by the first.
+ */
+export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<BegunTry> {
+  const session = await enterSession(tx, begin, nowMs);
+  const call = await findCall(tx, begin.sessionId, begin.callId);
+  const result = resultOf(call);
+  if (result) return { kind: 'finished', result };
+  await fenceBegin(tx, begin, call);
+  const start = await findStart(tx, session, begin);
+  const claims = await findClaims(tx, begin);
+  const first = claims.repeats.get(0)?.first;
+  if (first && (await opensTurn(tx, begin))) return refuseRepeat(tx, { session, begin, claims, first, nowMs });
+  return open(tx, { session, begin, call, start, claims, nowMs });
+}
+
+/** A repeat ends a turn that it would have opened; later in a turn it is only left out. */
+async function opensTurn(tx: Tx, { sessionId, turnId, callId }: BeginTry): Promise<boolean> {
+  const other = await tx
+    .selectFrom('calls')
+    .select('call_id')
+    .where('session_id', '=', sessionId)
+    .where('turn_id', '=', turnId)
+    .where('call_id', '!=', callId)
+    .limit(1)
+    .executeTakeFirst();
+  return other === undefined;
+}
+
+interface Repeated {
+  session: LockedSession;
+  begin: BeginTry;
+  claims: Claims;
+  first: ItemRecord;
+  nowMs: number;
+}
+
+async function refuseRepeat(tx: Tx, { session, begin, claims, first, nowMs }: Repeated): Promise<BegunTry> {
+  const [ofTheFirst] = repeatOutputs(begin, claims);
+  await saveSession(tx, session, ofTheFirst ? [ofTheFirst] : [], {}, nowMs);
+  return { kind: 'repeated', first };
+}
+
+interface Opening {
+  session: LockedSession;
+  begin: BeginTry;
+  call: Call | undefined;
+  start: Start;
+  claims: Claims;
+  nowMs: number;
+}
+
+async function open(tx: Tx, { session, begin, call, start, claims, nowMs }: Opening): Promise<BegunTry> {
+  const ofOldChain = start.startsChain ? await enterChain(tx, session) : [];
+  await takeItems(tx, begin, claims);
+  const base = await appendInputs(tx, begin, start.base, claims);
+  const ofEarlierTries = call ? await discardEarlierTries(tx, begin) : [];
+  const outputs = [...ofOldChain, ...begin.outputs, ...repeatOutputs(begin, claims), ...ofEarlierTries];
+  const chain = start.startsChain ? { chain: begin.chain, chain_base: session.head } : {};
+  await saveSession(tx, session, outputs, { status: 'running', agent: begin.agent, ...chain }, nowMs);
+  await registerTry(tx, begin, base, nowMs);
+  return {
+    kind: 'begun',
+    base,
+    repeats: [...claims.repeats.values()].map((repeat) => repeat.first),
+    notices: start.notices,
+  };
+}
+
+function discardEarlierTries(tx: Tx, begin: BeginTry): Promise<NewOutput[]> {
+  return discardStreams(tx, { ...begin, except: begin }, (tried) =>
+    tried.dispatch === begin.dispatch ? 'resumed' : 'redispatched',
+  );
+}
+
+async function registerTry(tx: Tx, begin: BeginTry, base: string | null, nowMs: number): Promise<void> {
+  const newest = { newest_dispatch: begin.dispatch, newest_attempt: begin.attempt };
+  const call = { session_id: begin.sessionId, call_id: begin.callId };
+  await tx
+    .insertInto('calls')
+    .values({ ...call, turn_id: begin.turnId, ...newest, base, result: null, closed: 0 })
+    .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doUpdateSet(newest))
+    .execute();
+  await tx
+    .insertInto('tries')
+    .values({
+      ...call,
+      dispatch: begin.dispatch,
+      attempt: begin.attempt,
+      worker_instance: begin.workerInstance,
+      task_token: begin.taskToken,
+      started_at_ms: nowMs,
+      ended_at_ms: null,
+      streamed: 0,
+      discarded: 0,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+export async function appendTryOutputs(
+  tx: Tx,
+  tryRef: TryRef,
+  outputs: readonly NewOutput[],
+  nowMs: number,
+): Promise<void> {
+  const session = await lockSession(tx, tryRef.sessionId);
+  requireOpen(await fenceWrite(tx, tryRef), tryRef);
+  if (outputs.some(isStreamed)) await markStreamed(tx, tryRef);
+  if (session) await saveSession(tx, session, outputs, {}, nowMs);
+}
+
+function isStreamed({ kind }: NewOutput): boolean {
+  return kind === 'TextDelta' || kind === 'ReasoningDelta';
+}
+
+async function markStreamed(tx: Tx, { sessionId, callId, dispatch, attempt }: TryRef): Promise<void> {
+  await tx
+    .updateTable('tries')
+    .set({ streamed: 1 })
+    .where('session_id', '=', sessionId)
+    .where('call_id', '=', callId)
+    .where('dispatch', '=', dispatch)
+    .where('attempt', '=', attempt)
+    .where('streamed', '=', 0)
+    .execute();
+}
+
+export async function finishTry(tx: Tx, finish: FinishTry, nowMs: number): Promise<void> {
+  const session = await lockSession(tx, finish.sessionId);
+  const call = await fenceWrite(tx, finish);
+  if (!session || call.result !== null) return; // the same try again: it has its result
+  requireOpen(call, finish);
+  requireOwnEntry(finish, call);
+  const head = finish.result.head;
+  const content: EntryContent = { kind: 'assistant', model: finish.model, parts: finish.content };
+  await addEntries(tx, [
+    { session_id: finish.sessionId, entry_id: head, parent_id: call.base, content: JSON.stringify(content) },
+  ]);
+  await saveSession(tx, session, finish.outputs, { head }, nowMs);
+  await closeCall(tx, finish);
+}
+
+/** Mistakes of the caller that would tear the transcript apart. */
+function requireOwnEntry({ callId, parentId, result }: FinishTry, call: Call): void {
+  if (parentId !== call.base)
+    throw new Error(`Call ${callId} began at ${call.base}, so its answer cannot follow ${parentId}.`);
+  if (result.head !== assistantEntryId(callId)) throw new Error(`${result.head} is not the entry of call ${callId}.`);
+}
+
+async function closeCall(tx: Tx, { sessionId, callId, result }: FinishTry): Promise<void> {
+  await tx
+    .updateTable('calls')
+    .set({ result: JSON.stringify(result), closed: 1 })
+    .where('session_id', '=', sessionId)
+    .where('call_id', '=', callId)
+    .execute();
+}
+
+export async function endTry(tx: Tx, { sessionId, callId, dispatch, attempt }: TryRef, nowMs: number): Promise<void> {
+  await tx
+    .updateTable('tries')
+    .set({ ended_at_ms: nowMs })
+    .where('session_id', '=', sessionId)
+    .where('call_id', '=', callId)
+    .where('dispatch', '=', dispatch)
+    .where('attempt', '=', attempt)
+    .where('ended_at_ms', 'is', null)
+    .execute();
+}

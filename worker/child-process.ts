@@ -1,0 +1,71 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LogFile } from './dev-server/log-file.js';
+
+export interface ChildExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ChildStart {
+  readonly modulePath: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Takes what the child prints. A file, not a pipe: a child that drains after its owner was killed can still print. */
+  readonly log: LogFile;
+  /** How long the child may take to end once asked. */
+  readonly graceMs: number;
+}
+
+/**
+ * One worker process, from its start to its end. It must say `{kind: 'ready'}` once it takes work,
+ * and end by itself within its grace time when asked by SIGTERM or when its channel closes.
+ */
+export class WorkerChild {
+  /** Settles once the process is gone, for whatever cause; never rejects. */
+  readonly exited: Promise<ChildExit>;
+  readonly #process: ChildProcess;
+  readonly #graceMs: number;
+
+  constructor({ modulePath, env, log, graceMs }: ChildStart) {
+    // A process group of its own: the terminal's Ctrl-C is its owner's to handle.
+    this.#process = fork(modulePath, [], { detached: true, env, stdio: ['ignore', log.fd, log.fd, 'ipc'] });
+    this.#graceMs = graceMs;
+    this.exited = new Promise((resolve) => {
+      this.#process.once('exit', (code, signal) => resolve({ code, signal }));
+      this.#process.once('error', () => resolve({ code: null, signal: null }));
+    });
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  /** Settles when the child says that it takes work; never when it ends before that: race it with `exited`. */
+  async ready(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const [message] = (await once(this.#process, 'message', { signal })) as [{ kind?: unknown }];
+      if (message.kind === 'ready') return;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#process.kill('SIGTERM');
+    const ended = new AbortController();
+    void sleep(this.#graceMs, undefined, { signal: ended.signal }).then(
+      () => this.kill(),
+      () => undefined,
+    );
+    await this.exited;
+    ended.abort();
+  }
+
+  /** Does not wait: `exited` tells when it is gone. */
+  kill(): void {
+    this.#process.kill('SIGKILL');
+  }
+}
+
+export function describeExit({ code, signal }: ChildExit): string {
+  return signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`;
+}

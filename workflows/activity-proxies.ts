@@ -1,0 +1,51 @@
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { SessionActivities } from '../protocol/activities.js';
+import type { Effect } from './session/effects.js';
+
+/** Demanded by the server, far beyond any real use, and never a liveness decision: the heartbeat timeout is. */
+const TOTAL_LIMIT = '1 day';
+
+/** Failures that end a call at once: the core decides what follows. Everything else counts as a resume. */
+const NON_RETRYABLE = [
+  'ModelBusy',
+  'ContextOverflow',
+  'ModelRejected',
+  'StoreUnavailable',
+  'WorkerDraining',
+  'WorkerLost',
+  'StaleTry',
+  'ProfileChanged',
+  'TranscriptMissing',
+  'AgentUnavailable',
+  'Defect',
+];
+
+export function callModel({ input, profile, maximumAttempts }: Extract<Effect, { kind: 'callModel' }>) {
+  return proxyActivities<SessionActivities>({
+    startToCloseTimeout: TOTAL_LIMIT,
+    heartbeatTimeout: profile.budgetsMs.streaming,
+    cancellationType: 'TRY_CANCEL',
+    retry: { maximumAttempts, initialInterval: 50, maximumInterval: 1_000, nonRetryableErrorTypes: NON_RETRYABLE },
+  }).callModel(input);
+}
+
+export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract<Effect, { kind: 'callTool' }>) {
+  return proxyActivities<SessionActivities>({
+    startToCloseTimeout: TOTAL_LIMIT,
+    heartbeatTimeout: heartbeatTimeoutMs,
+    cancellationType: 'TRY_CANCEL',
+    retry: { maximumAttempts, initialInterval: 500, maximumInterval: 10_000, nonRetryableErrorTypes: NON_RETRYABLE },
+  }).callTool(input);
+}
+
+/** Short, because a long local activity hides signals, updates and queries; what does not fit goes to `recordForSure`. */
+export const recordShortly = proxyLocalActivities<SessionActivities>({
+  startToCloseTimeout: '1 second',
+  scheduleToCloseTimeout: '1.5 seconds',
+  retry: { maximumAttempts: 2, initialInterval: 50 },
+}).record;
+
+export const recordForSure = proxyActivities<SessionActivities>({
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+}).record;

@@ -1,0 +1,39 @@
+import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
+import { FAILURE_TYPES, type FailureDetails, type FailureType } from '../protocol/failures.js';
+import type { Profile, Progress } from '../protocol/liveness.js';
+import type { CallFailure } from './session/events.js';
+
+/** Reads what Temporal says of a failed activity. Branches on types only, never on message text. */
+export function toCallFailure(error: unknown): CallFailure {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof TimeoutFailure) return fromTimeout(cause);
+  if (cause instanceof ApplicationFailure) return fromApplicationFailure(cause);
+  return failure('Unknown', cause instanceof Error ? cause.message : String(cause));
+}
+
+function fromTimeout(cause: TimeoutFailure): CallFailure {
+  if (cause.timeoutType !== 'HEARTBEAT') return failure('OtherTimeout', `${cause.timeoutType} timeout`);
+  const progress = cause.lastHeartbeatDetails as Partial<Progress> | undefined;
+  const phase = progress?.phase ?? null;
+  return failure('HeartbeatTimeout', `no progress within the budget${phase ? ` of phase "${phase}"` : ''}`, { phase });
+}
+
+function fromApplicationFailure(cause: ApplicationFailure): CallFailure {
+  const details = (cause.details?.[0] ?? {}) as Partial<FailureDetails>;
+  const profile = cause.type === 'ProfileChanged' ? ((cause.details?.[1] as Profile | undefined) ?? null) : null;
+  return failure(isFailureType(cause.type) ? cause.type : 'Unknown', cause.message, {
+    attempt: details.attempt ?? null,
+    phase: details.phase ?? null,
+    retryAfterMs: details.retryAfterMs ?? null,
+    inputAtFault: details.inputAtFault === true,
+    profile,
+  });
+}
+
+function failure(type: CallFailure['type'], message: string, rest: Partial<CallFailure> = {}): CallFailure {
+  return { type, message, attempt: null, phase: null, retryAfterMs: null, inputAtFault: false, profile: null, ...rest };
+}
+
+function isFailureType(type: string | null | undefined): type is FailureType {
+  return (FAILURE_TYPES as readonly (string | null | undefined)[]).includes(type);
+}

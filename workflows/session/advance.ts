@@ -1,0 +1,78 @@
+import type { RecordInput, SessionStatus } from '../../protocol/calls.js';
+import type { Change, Effect } from './effects.js';
+import { andThen, unchanged } from './effects.js';
+import type { Moment } from './events.js';
+import { announceQueued } from './inbox.js';
+import { dispatchModel } from './model-calls.js';
+import { takeOutbox } from './outbox.js';
+import type { SessionState } from './state.js';
+import { startTurn } from './turns.js';
+
+/**
+ * What follows from the state after any event: the only place that opens turns, starts the next call, hands over records, arms the
+ * timer and rolls over. It may be asked again at any time and then does nothing twice.
+ */
+export function advance(state: SessionState, moment: Moment): Change {
+  let change = unchanged(state);
+  for (const step of [dispatch, announce, handOver, armTimer, rollOver]) {
+    change = andThen(change, (sofar) => step(sofar, moment));
+  }
+  return change;
+}
+
+/** Opens turns and starts calls until one is in flight or nothing is left to do. */
+function dispatch(state: SessionState, moment: Moment): Change {
+  if (moment.rollOverDue || state.suspended) return unchanged(state);
+  if (!state.turn) {
+    if (state.queue.length === 0) return unchanged(state);
+    return dispatch(startTurn(state, moment.nowMs), moment);
+  }
+  if (state.turn.step.kind !== 'toDispatch') return unchanged(state);
+  return andThen(dispatchModel(state, moment), (sofar) => (sofar.turn ? unchanged(sofar) : dispatch(sofar, moment)));
+}
+
+function announce(state: SessionState): Change {
+  return unchanged(announceQueued(state));
+}
+
+/** Hands what is to be recorded to one `record` activity at a time; a call that starts in this moment took the outputs already. */
+function handOver(state: SessionState): Change {
+  const { outcomes, items } = state.unrecorded;
+  const isEmpty = state.outbox.length === 0 && state.noticesLeftOut === 0 && outcomes.length + items.length === 0;
+  if (state.recording || isEmpty) return unchanged(state);
+  const { state: emptied, outputs } = takeOutbox(state);
+  const recording = { outputs, outcomes, items };
+  return {
+    state: { ...emptied, unrecorded: { outcomes: [], items: [] }, recording },
+    effects: [{ kind: 'record', input: toRecordInput(emptied, recording) }],
+  };
+}
+
+export function toRecordInput(state: SessionState, batch: NonNullable<SessionState['recording']>): RecordInput {
+  const { sessionId, chain, agent, queue } = state;
+  return { sessionId, chain, agent, status: statusOf(state), queued: queue.length, ...batch };
+}
+
+export function statusOf(state: SessionState): SessionStatus {
+  if (state.suspended) return 'suspended';
+  return state.turn ? 'running' : 'idle';
+}
+
+/** The instant at which something is due, armed once; code elsewhere only changes what is due. */
+function armTimer(state: SessionState): Change {
+  const wanted = state.turn?.step.kind === 'waiting' ? state.turn.step.untilMs : null;
+  if (wanted === state.timerAtMs) return unchanged(state);
+  return { state: { ...state, timerAtMs: wanted }, effects: [{ kind: 'armTimer', atMs: wanted }] };
+}
+
+/** Continue-as-new only when nothing is in flight, whose result would be lost. */
+function rollOver(state: SessionState, moment: Moment): Change {
+  if (!moment.rollOverDue || !isQuiet(state)) return unchanged(state);
+  const effect: Effect = { kind: 'continueAsNew' };
+  return { state: { ...state, timerAtMs: null }, effects: [effect] };
+}
+
+function isQuiet(state: SessionState): boolean {
+  const step = state.turn?.step.kind;
+  return step !== 'calling' && step !== 'tools' && state.recording === null;
+}

@@ -1,0 +1,27 @@
+import type { CallModelInput, CallToolInput, RecordInput } from '../../protocol/calls.js';
+import type { Profile } from '../../protocol/liveness.js';
+import type { SessionState } from './state.js';
+
+/** What the core wants done. The shell does it and reports back with an event. */
+export type Effect =
+  | { kind: 'callModel'; input: CallModelInput; profile: Profile; maximumAttempts: number }
+  | { kind: 'callTool'; input: CallToolInput; heartbeatTimeoutMs: number; maximumAttempts: number }
+  | { kind: 'record'; input: RecordInput }
+  /** Re-arms the one timer; `null` disarms it. */
+  | { kind: 'armTimer'; atMs: number | null }
+  | { kind: 'setAttention'; attention: 'none' | 'suspended' }
+  | { kind: 'continueAsNew' };
+
+/** A new state and what must be done because of it. */
+export interface Change {
+  state: SessionState;
+  effects: Effect[];
+}
+
+export const unchanged = (state: SessionState): Change => ({ state, effects: [] });
+
+/** Applies the next step to a change, keeping the effects in order. */
+export function andThen(change: Change, next: (state: SessionState) => Change): Change {
+  const { state, effects } = next(change.state);
+  return { state, effects: [...change.effects, ...effects] };
+}

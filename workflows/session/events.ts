@@ -1,0 +1,36 @@
+import type { CallModelResult } from '../../protocol/calls.js';
+import type { FailureType } from '../../protocol/failures.js';
+import type { Profile } from '../../protocol/liveness.js';
+
+/** What happened: the only input of `transition`. */
+export type SessionEvent =
+  /** A run begins, the first or one after a continue-as-new. */
+  | { kind: 'opened' }
+  | { kind: 'signalReceived'; name: string; args: unknown[] }
+  | { kind: 'modelFinished'; callId: string; dispatch: number; result: CallModelResult }
+  | { kind: 'modelFailed'; callId: string; dispatch: number; failure: CallFailure }
+  | { kind: 'toolFinished'; toolCallId: string }
+  | { kind: 'toolFailed'; toolCallId: string; failure: CallFailure }
+  | { kind: 'recorded' }
+  | { kind: 'timerFired' }
+  /** A person asks a suspended session to go on. */
+  | { kind: 'resumeRequested'; fromStore: boolean };
+
+/** A failed activity, as far as the core decides by it. */
+export interface CallFailure {
+  type: FailureType | 'HeartbeatTimeout' | 'OtherTimeout' | 'Unknown';
+  message: string;
+  /** Temporal's attempt that failed; `null` when unknown, which means all attempts are used. */
+  attempt: number | null;
+  phase: string | null;
+  retryAfterMs: number | null;
+  inputAtFault: boolean;
+  profile: Profile | null;
+}
+
+/** Facts of the moment that an event is applied in. */
+export interface Moment {
+  nowMs: number;
+  /** History is long enough: start no new work, roll over as soon as nothing is in flight. */
+  rollOverDue: boolean;
+}

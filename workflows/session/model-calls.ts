@@ -1,0 +1,174 @@
+import type { CallModelResult } from '../../protocol/calls.js';
+import { profileVersion } from '../../protocol/liveness.js';
+import { addUsage } from '../../protocol/usage.js';
+import type { Change } from './effects.js';
+import { unchanged } from './effects.js';
+import type { CallFailure, Moment } from './events.js';
+import { notice, takeOutbox } from './outbox.js';
+import { learnRepeats } from './seen-items.js';
+import type { Call, SessionState, Suspension, Turn } from './state.js';
+import { dispatchTools } from './tools.js';
+import { forgetTurn, openCall, settle, suspendBeforeStart, toAppend } from './turns.js';
+import { waitForProvider, waitForStore } from './waits.js';
+
+type Answer = Extract<CallModelResult, { kind: 'answered' }>;
+
+/** Starts the next logical call of a turn that stands at `toDispatch`. */
+export function dispatchModel(state: SessionState, moment: Moment): Change {
+  const turn = state.turn!;
+  if (turn.callCount >= state.profile.stepsPerTurn) {
+    const reason = `the turn used its ${state.profile.stepsPerTurn} model calls without coming to an end`;
+    return unchanged(settle(state, moment.nowMs, 'failed', reason));
+  }
+  const joined = joinSteers(turn);
+  const { state: emptied, outputs } = takeOutbox(state);
+  const callCount = turn.callCount + 1;
+  const call: Call = { callId: `${turn.id}.${callCount}`, dispatch: 1, append: joined.next, outputs };
+  return startCall({ ...emptied, turn: { ...joined, callCount, next: [] } }, call);
+}
+
+/** Steered messages join here and nowhere else: from this moment they are in the turn. */
+function joinSteers(turn: Turn): Turn {
+  return {
+    ...turn,
+    steers: [],
+    next: [...turn.next, ...turn.steers.map(toAppend)],
+    itemIds: [...turn.itemIds, ...turn.steers.map((item) => item.message.id)],
+  };
+}
+
+/** Dispatches a call, new or again; the resume budget left in this turn becomes its retry policy. */
+export function startCall(state: SessionState, call: Call): Change {
+  const turn = state.turn!;
+  const { sessionId, chain, agent, head, profile } = state;
+  return {
+    state: { ...state, turn: { ...turn, step: { kind: 'calling', call } } },
+    effects: [
+      {
+        kind: 'callModel',
+        input: { sessionId, chain, agent, turnId: turn.id, head, profileVersion: profileVersion(profile), ...call },
+        profile,
+        maximumAttempts: 1 + Math.max(0, profile.resumesPerTurn - turn.used.resumes),
+      },
+    ],
+  };
+}
+
+export function onModelFinished(state: SessionState, result: CallModelResult, moment: Moment): Change {
+  if (result.kind === 'repeated') return unchanged(learnRepeats(forgetTurn(state), [result.first]));
+  return onAnswer(state, result, moment);
+}
+
+function onAnswer(state: SessionState, answer: Answer, moment: Moment): Change {
+  const turn = state.turn!;
+  const repeated = new Set(answer.repeats.map((item) => item.itemId));
+  const advanced: Turn = {
+    ...turn,
+    itemIds: turn.itemIds.filter((id) => !repeated.has(id)),
+    usage: addUsage(turn.usage, answer.usage),
+    used: { ...turn.used, resumes: turn.used.resumes + answer.attempt - 1, profileChanges: 0 },
+    step: { kind: 'toDispatch' },
+  };
+  const learned = learnRepeats({ ...state, head: answer.head, model: answer.model, turn: advanced }, answer.repeats);
+  if (answer.finish === 'toolCalls') return dispatchTools(learned, answer.toolCalls);
+  if (advanced.steers.length > 0) return unchanged(learned);
+  const [outcome, reason] = outcomeOf(answer);
+  return unchanged(settle(learned, moment.nowMs, outcome, reason));
+}
+
+/** How a call that asked for no tools ends its turn. */
+function outcomeOf({ finish, hasText }: Answer): ['completed' | 'failed', string | null] {
+  switch (finish) {
+    case 'length':
+      return hasText
+        ? ['completed', "the answer was cut at the model's output limit"]
+        : ['failed', 'the model reached its output limit before it wrote any text'];
+    case 'contentFilter':
+      return ['failed', "the provider's content filter stopped the answer"];
+    case 'stop':
+    case 'toolCalls':
+      return ['completed', null];
+  }
+}
+
+export function onModelFailed(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
+  const charged = chargeAttempts(state, failure);
+  switch (failure.type) {
+    case 'ProfileChanged':
+      return adoptProfile(charged, call, failure, moment);
+    case 'WorkerLost':
+    case 'WorkerDraining':
+      return redispatch(charged, call, failure, moment);
+    case 'ModelBusy':
+      return unchanged(waitForProvider(charged, call, failure, moment));
+    case 'StoreUnavailable':
+      return unchanged(waitForStore(charged, call, failure, moment));
+    case 'TranscriptMissing':
+      return unchanged(suspend(charged, { reason: 'transcript_missing', message: failure.message }, moment));
+    case 'AgentUnavailable':
+      return unchanged(suspend(charged, { reason: 'agent_unavailable', message: failure.message }, moment));
+    case 'HeartbeatTimeout':
+      return unchanged(settle(charged, moment.nowMs, 'timeout', failure.message));
+    case 'ModelRejected':
+      return unchanged(settle(failure.inputAtFault ? dropInputs(charged) : charged, moment.nowMs, 'failed', failure.message));
+    case 'StreamBroken':
+    case 'ContextOverflow':
+    case 'StaleTry':
+    case 'Defect':
+    case 'OtherTimeout':
+    case 'Unknown':
+      return unchanged(settle(charged, moment.nowMs, 'failed', failure.message));
+    default:
+      return failure.type satisfies never;
+  }
+}
+
+/** What the provider refused must not be refused again with every later message. */
+function dropInputs(state: SessionState): SessionState {
+  const turn = state.turn!;
+  return { ...state, turn: { ...turn, next: [], step: { kind: 'toDispatch' } }, outbox: [...(openCall(turn)?.outputs ?? []), ...state.outbox] };
+}
+
+/** Retries that the server made before this failure count as resumes; which failure ended them does not matter. */
+function chargeAttempts(state: SessionState, { attempt }: CallFailure): SessionState {
+  const turn = state.turn!;
+  const resumes = attempt === null ? state.profile.resumesPerTurn : turn.used.resumes + attempt - 1;
+  return { ...state, turn: { ...turn, used: { ...turn.used, resumes } } };
+}
+
+/** Profile changes in a row after which workers that disagree are not asked any more. */
+const PROFILE_CHANGES = 5;
+
+function adoptProfile(state: SessionState, call: Call, { profile, message }: CallFailure, moment: Moment): Change {
+  const turn = state.turn!;
+  if (!profile || turn.used.profileChanges >= PROFILE_CHANGES) {
+    return unchanged(settle(state, moment.nowMs, 'failed', `workers disagree about the agent's settings: ${message}`));
+  }
+  const used = { ...turn.used, profileChanges: turn.used.profileChanges + 1 };
+  return startCall({ ...state, profile, turn: { ...turn, used } }, again(call));
+}
+
+/** A lost or draining worker costs a redispatch and nothing else. */
+function redispatch(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
+  const turn = state.turn!;
+  const redispatches = turn.used.redispatches + 1;
+  if (redispatches > state.profile.redispatchesPerTurn) {
+    const reason = `the turn lost its worker ${redispatches} times; the last time: ${failure.message}`;
+    return unchanged(settle(state, moment.nowMs, 'interrupted', reason));
+  }
+  return startCall({ ...state, turn: { ...turn, used: { ...turn.used, redispatches } } }, again(call));
+}
+
+/** The time that a call had to wait for is over. */
+export function onWaitOver(state: SessionState, call: Call): Change {
+  return startCall(state, again(call));
+}
+
+const again = (call: Call): Call => ({ ...call, dispatch: call.dispatch + 1 });
+
+/** A turn that has not begun waits in the queue; one that has is over, because its transcript or its agent is. */
+function suspend(state: SessionState, suspended: Suspension, moment: Moment): SessionState {
+  const told = notice(state, 'session_suspended', suspended.message);
+  if (told.turn!.callCount <= 1) return suspendBeforeStart(told, suspended);
+  return { ...settle(told, moment.nowMs, 'interrupted', suspended.message), suspended };
+}

@@ -1,0 +1,43 @@
+import type { ItemRecord } from '../../protocol/fates.js';
+import { LIMITS } from '../../protocol/limits.js';
+import type { SeenItem, SessionState } from './state.js';
+
+/**
+ * The ring of remembered item ids. A pending item is never forgotten here; an ended one is, once it is old, because the store
+ * remembers it too.
+ */
+export function findSeen(state: SessionState, id: string): SeenItem | undefined {
+  return state.seen.find((item) => item.id === id);
+}
+
+export function remember(state: SessionState, item: SeenItem): SessionState {
+  const seen = [...state.seen, item];
+  const surplus = seen.length - LIMITS.rememberedItems;
+  if (surplus <= 0) return { ...state, seen };
+  let dropped = 0;
+  return { ...state, seen: seen.filter((old) => old.fate === 'pending' || ++dropped > surplus) };
+}
+
+/** Settles what became of items, here and, by the next `record`, in the store. */
+export function setFates(state: SessionState, ids: string[], fate: ItemRecord['fate'], turnId: string): SessionState {
+  const isMeant = new Set(ids);
+  const seen = state.seen.map((item) => (isMeant.has(item.id) ? { ...item, fate, turnId } : item));
+  const items = seen
+    .filter((item) => isMeant.has(item.id))
+    .map(({ id, contentHash }): ItemRecord => ({ itemId: id, fate, turnId, contentHash }));
+  return {
+    ...state,
+    seen,
+    unrecorded: { ...state.unrecorded, items: [...state.unrecorded.items, ...items] },
+  };
+}
+
+/** Takes over what the store knew of items that this session had forgotten. */
+export function learnRepeats(state: SessionState, repeats: ItemRecord[]): SessionState {
+  const known = new Map(repeats.map((item) => [item.itemId, item]));
+  const seen = state.seen.map((item) => {
+    const first = known.get(item.id);
+    return first ? { ...item, fate: first.fate, turnId: first.turnId, contentHash: first.contentHash } : item;
+  });
+  return { ...state, seen };
+}

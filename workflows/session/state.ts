@@ -1,0 +1,129 @@
+import type { AppendItem, CallModelInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
+import type { Fate, ItemRecord, OutcomeKind, TurnSource } from '../../protocol/fates.js';
+import { DEFAULT_PROFILE, type Profile } from '../../protocol/liveness.js';
+import type { Message } from '../../protocol/messages.js';
+import type { NewOutput } from '../../protocol/outputs.js';
+import { UNKNOWN_USAGE, type Usage } from '../../protocol/usage.js';
+
+/**
+ * The session's control state: small plain JSON, carried by continue-as-new and read by the `state` query. It outlives the code
+ * that wrote it, so `upgradeState` reads every older version.
+ */
+export interface SessionState {
+  version: 1;
+  sessionId: string;
+  /** First part of every id made here; another one when the session id is started anew, so that ids never collide in the store. */
+  chain: string;
+  agent: string;
+  profile: Profile;
+  /** Model of the last completed call. */
+  model: string | null;
+  /** Why nothing runs although items wait; `null` in a healthy session. */
+  suspended: Suspension | null;
+  queue: QueuedItem[];
+  turn: Turn | null;
+  /** Inputs of a turn that ended before a call took them in: the next call appends them first. */
+  carried: AppendItem[];
+  /** Outputs that no activity has taken yet. */
+  outbox: NewOutput[];
+  /** Notices left out because the outbox was full. */
+  noticesLeftOut: number;
+  /** Outcomes and fates that no activity has taken yet. */
+  unrecorded: { outcomes: TurnOutcome[]; items: ItemRecord[] };
+  /** What the `record` activity in flight was given; `null` when none is. */
+  recording: { outputs: NewOutput[]; outcomes: TurnOutcome[]; items: ItemRecord[] } | null;
+  head: string | null;
+  /** Newest item ids, for dedupe without the store; every pending item is among them. */
+  seen: SeenItem[];
+  turnCount: number;
+  outputCount: number;
+  usage: Usage;
+  lastOutcome: { turnId: string; outcome: OutcomeKind; reason: string | null } | null;
+  /** Instant that the one timer is armed for. */
+  timerAtMs: number | null;
+}
+
+export interface Suspension {
+  reason: 'transcript_missing' | 'agent_unavailable';
+  message: string;
+}
+
+export interface QueuedItem {
+  message: Message;
+  contentHash: string;
+  /** Its `MessageReceived` output exists. */
+  announced: boolean;
+}
+
+export interface SeenItem {
+  id: string;
+  contentHash: string;
+  fate: Fate | 'pending';
+  turnId: string | null;
+}
+
+export interface Turn {
+  id: string;
+  source: TurnSource;
+  silent: boolean;
+  startedAtMs: number;
+  /** What a failed start puts back into the queue. */
+  opener: QueuedItem;
+  /** Items whose fate is this turn's: the opener, then those steered into it. */
+  itemIds: string[];
+  /** Messages that join at the next step boundary. */
+  steers: QueuedItem[];
+  /** What the next model call appends. */
+  next: AppendItem[];
+  step: Step;
+  callCount: number;
+  usage: Usage;
+  used: { resumes: number; redispatches: number; providerWaitMs: number; profileChanges: number; storeWaits: number };
+}
+
+/** Where a running turn stands. Only `calling` and `tools` have activities in flight. */
+export type Step =
+  | { kind: 'toDispatch' }
+  | { kind: 'calling'; call: Call }
+  | { kind: 'waiting'; call: Call; untilMs: number; why: WaitReason }
+  | { kind: 'tools'; calls: ToolStep[] };
+
+export type WaitReason = 'model_busy' | 'store_unavailable';
+
+/** A logical model call; `dispatch` grows with each redispatch of the same call. */
+export type Call = Pick<CallModelInput, 'callId' | 'dispatch' | 'append' | 'outputs'>;
+
+export interface ToolStep extends ToolCallRef {
+  done: boolean;
+  /** Why no result is to be expected; `null` when the activity reported. */
+  lost: string | null;
+}
+
+export function openSession(input: { sessionId: string; chain: string; agent: string }): SessionState {
+  return {
+    version: 1,
+    ...input,
+    profile: DEFAULT_PROFILE,
+    model: null,
+    suspended: null,
+    queue: [],
+    turn: null,
+    carried: [],
+    outbox: [],
+    noticesLeftOut: 0,
+    unrecorded: { outcomes: [], items: [] },
+    recording: null,
+    head: null,
+    seen: [],
+    turnCount: 0,
+    outputCount: 0,
+    usage: UNKNOWN_USAGE,
+    lastOutcome: null,
+    timerAtMs: null,
+  };
+}
+
+/** Reads a state that any released version wrote. */
+export function upgradeState(stored: SessionState): SessionState {
+  return stored;
+}

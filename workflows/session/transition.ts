@@ -1,0 +1,71 @@
+import { advance } from './advance.js';
+import { andThen, unchanged, type Change } from './effects.js';
+import type { Moment, SessionEvent } from './events.js';
+import { receiveSignal } from './inbox.js';
+import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
+import { notice } from './outbox.js';
+import type { Call, SessionState } from './state.js';
+import { onToolFailed, onToolFinished } from './tools.js';
+
+/**
+ * The session's whole behaviour: what an event does to the state, and what must be done because of it. Pure: no clock, no chance,
+ * no Temporal. An event about something that is no longer in flight changes nothing.
+ */
+export function transition(state: SessionState, event: SessionEvent, moment: Moment): Change {
+  const change = andThen(apply(state, event, moment), (next) => advance(next, moment));
+  return andThen(change, (next) => ({ state: next, effects: attentionEffects(state, next) }));
+}
+
+function apply(state: SessionState, event: SessionEvent, moment: Moment): Change {
+  switch (event.kind) {
+    case 'opened':
+      return unchanged(state);
+    case 'signalReceived':
+      return unchanged(receiveSignal(state, event.name, event.args));
+    case 'modelFinished':
+      return callInFlight(state, event) ? onModelFinished(state, event.result, moment) : unchanged(state);
+    case 'modelFailed': {
+      const call = callInFlight(state, event);
+      return call ? onModelFailed(state, call, event.failure, moment) : unchanged(state);
+    }
+    case 'toolFinished':
+      return onToolFinished(state, event.toolCallId);
+    case 'toolFailed':
+      return onToolFailed(state, event.toolCallId, event.failure);
+    case 'recorded':
+      return unchanged({ ...state, recording: null });
+    case 'timerFired':
+      return onTimer(state, moment);
+    case 'resumeRequested':
+      return unchanged(resume(state, event.fromStore));
+    default:
+      return event satisfies never;
+  }
+}
+
+function callInFlight(state: SessionState, { callId, dispatch }: { callId: string; dispatch: number }): Call | null {
+  const step = state.turn?.step;
+  if (step?.kind !== 'calling') return null;
+  return step.call.callId === callId && step.call.dispatch === dispatch ? step.call : null;
+}
+
+/** The timer is a nudge; what is due is read from the state. */
+function onTimer(state: SessionState, moment: Moment): Change {
+  const disarmed = { ...state, timerAtMs: null };
+  const step = state.turn?.step;
+  if (step?.kind !== 'waiting' || step.untilMs > moment.nowMs || moment.rollOverDue) return unchanged(disarmed);
+  return onWaitOver(disarmed, step.call);
+}
+
+/** From the store: what it holds becomes the session's transcript, under ids that cannot collide with what it holds. */
+function resume(state: SessionState, fromStore: boolean): SessionState {
+  if (!state.suspended) return state;
+  const told = notice({ ...state, suspended: null }, 'session_resumed', 'the session goes on');
+  if (!fromStore) return told;
+  return { ...told, head: null, carried: [], chain: `${state.chain}r` };
+}
+
+function attentionEffects(before: SessionState, after: SessionState): Change['effects'] {
+  if ((before.suspended === null) === (after.suspended === null)) return [];
+  return [{ kind: 'setAttention', attention: after.suspended ? 'suspended' : 'none' }];
+}

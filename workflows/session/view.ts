@@ -1,0 +1,55 @@
+import type { SessionView, TurnView } from '../../protocol/view.js';
+import { statusOf } from './advance.js';
+import type { SessionState, Turn } from './state.js';
+
+/** What the `state` query answers. */
+export function toView(state: SessionState, historyEvents: number): SessionView {
+  const { sessionId, agent, suspended, head, usage, lastOutcome, model, profile } = state;
+  const inFlight = state.recording?.outcomes.length ?? 0;
+  return {
+    sessionId,
+    agent,
+    status: statusOf(state),
+    suspended,
+    turn: state.turn ? toTurnView(state.turn, state) : null,
+    queue: state.queue.map((item) => ({ id: item.message.id, kind: item.message.kind })),
+    head,
+    turns: state.turnCount,
+    usage,
+    lastOutcome,
+    unrecorded: state.unrecorded.outcomes.length + inFlight,
+    model,
+    profile,
+    historyEvents,
+  };
+}
+
+function toTurnView(turn: Turn, { profile }: SessionState): TurnView {
+  const { used } = turn;
+  return {
+    turnId: turn.id,
+    source: turn.source,
+    startedAtMs: turn.startedAtMs,
+    step: stepText(turn),
+    items: [...turn.itemIds, ...turn.steers.map((item) => item.message.id)],
+    budgets: {
+      resumes: { used: used.resumes, limit: profile.resumesPerTurn },
+      steps: { used: turn.callCount, limit: profile.stepsPerTurn },
+      redispatches: { used: used.redispatches, limit: profile.redispatchesPerTurn },
+      providerWaitMs: { used: used.providerWaitMs, limit: profile.providerWaitPerTurnMs },
+    },
+  };
+}
+
+function stepText({ step }: Turn): string {
+  switch (step.kind) {
+    case 'toDispatch':
+      return 'about to call the model';
+    case 'calling':
+      return `model call ${step.call.callId}, dispatch ${step.call.dispatch}`;
+    case 'waiting':
+      return `waiting (${step.why}) until ${new Date(step.untilMs).toISOString()}`;
+    case 'tools':
+      return `tools: ${step.calls.map((call) => `${call.name}${call.done ? ' (done)' : ''}`).join(', ')}`;
+  }
+}
