@@ -144,7 +144,8 @@ function hasSocketCause(error: Error): boolean {
 }
 
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : url;
+  const origin = URL.canParse(url) ? new URL(url).origin : 'null';
+  return origin === 'null' ? url : origin;
 }
 
 export function messageOf(error: unknown): string {

@@ -81,7 +81,7 @@ async function step(what, program, args, cwd) {
   const startedMs = Date.now();
   const elapsed = () => `${((Date.now() - startedMs) / 1000).toFixed(1)} s`;
   say(`${what} …`);
-  const reminder = setInterval(() => say(`${what}: still at it after ${elapsed()}`), 10_000);
+  const reminder = setInterval(() => say(`${what}: still at it after ${elapsed()}`), 20_000);
   try {
     const { code, output } = await run(program, args, cwd);
     if (code !== 0) throw new NotReadyError(`${what} failed (${code}):\n${output.trimEnd()}`);

@@ -15,6 +15,7 @@ const JOIN_LIMIT_MS = 180_000;
 const JOIN_POLL_MS = 200;
 /** The worker's and the server's own limits, and some. */
 const STOP_LIMIT_MS = 40_000;
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 export async function startDev({ argv, root, loadCli, becomeMain }) {
   const load = (module) => import(pathToFileURL(join(root, 'dist', module)).href);
@@ -25,10 +26,13 @@ export async function startDev({ argv, root, loadCli, becomeMain }) {
 
   const { findLockHolder, readInstance } = await load('config/instance.js');
   const main = await loadCli();
-  const chat = () => main(['chat', parsed.options.session, ...dataDirFlag(argv, parsed.options)]);
-  const { dataDir } = parsed.options;
+  const { session, dataDir } = parsed.options;
+  // Named, not left to be found: neither --data-dir nor a variable of the user's may lead to another instance.
+  const chat = ({ address, namespace, storePath }) =>
+    main(['chat', session, '--address', address, '--namespace', namespace, '--store', storePath]);
   if (findLockHolder(dataDir) === null) {
-    const code = await chatInOwnInstance(join(root, 'dist', 'worker', 'dev-main.js'), argv, chat);
+    const mainPath = join(root, 'dist', 'worker', 'dev-main.js');
+    const code = await chatInOwnInstance(mainPath, argv, () => chat(readInstance(dataDir)));
     if (code !== 'refused') process.exit(code);
   }
   const instance = await waitForInstance(
@@ -36,14 +40,7 @@ export async function startDev({ argv, root, loadCli, becomeMain }) {
     () => findLockHolder(dataDir),
   );
   process.stderr.write(`joining the instance that runs here (pid ${instance.pid})\n`);
-  process.exit(await chat());
-}
-
-/** The chat finds the instance as every command does, by its folder, unless another one was named. */
-function dataDirFlag(argv, options) {
-  return argv.some((word) => word === '--data-dir' || word.startsWith('--data-dir='))
-    ? ['--data-dir', options.dataDir]
-    : [];
+  process.exit(await chat(instance));
 }
 
 /** Answers with the exit code, or `refused` when another instance was faster. */
@@ -52,7 +49,10 @@ async function chatInOwnInstance(mainPath, argv, chat) {
   const ended = once(instance, 'exit').then(([code, signal]) => ({ kind: 'ended', code: code ?? signal }));
   const stopped = stopOnSignal(instance);
   const first = await Promise.race([stopped, nextMessage(instance, ['ready', 'refused']), ended]);
-  if (first.kind === 'refused') return 'refused';
+  if (first.kind === 'refused') {
+    for (const signal of STOP_SIGNALS) process.removeAllListeners(signal);
+    return 'refused';
+  }
   if (first.kind === 'ended') return 1;
   if (first.kind === 'ready') {
     const result = await Promise.race([stopped, ended, chat().then((code) => ({ kind: 'chatted', code }))]);
@@ -76,7 +76,7 @@ function stopOnSignal(instance) {
       asked = true;
       resolve({ kind: 'stopped' });
     };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, ask);
+    for (const signal of STOP_SIGNALS) process.on(signal, ask);
   });
 }
 

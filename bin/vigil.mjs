@@ -15,6 +15,7 @@ const USAGE = `usage: vigil COMMAND [OPTIONS]
   chat SESSION       talk to a session
   show SESSION       show a session
   sessions           list sessions
+  resume SESSION     go on with a suspended session
   replay PATH        replay recorded histories against this version's workflow
 
   -h, --help         this text; after a command, the command's own

@@ -1,10 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Output, OutputKind } from '../protocol/outputs.js';
 import type { SessionStore } from '../store/session-store.js';
+import type { JournalWatch } from './journal-watch.js';
 
-/** Milliseconds between two looks at the journal: short while outputs come, longer when it is quiet. */
-const SHORTEST_LOOK_MS = 25;
-const LONGEST_LOOK_MS = 200;
 const PAGE = 500;
 
 export interface FollowOptions {
@@ -16,23 +13,27 @@ export interface FollowOptions {
   signal?: AbortSignal;
 }
 
-/** Outputs of a session as they come, in order, without end. */
+/** What reading outputs needs: the journal, and word of its growth. */
+export interface Journal {
+  store: Pick<SessionStore, 'readOutputs'>;
+  watch: JournalWatch;
+}
+
+/** Batches of a session's outputs as they come, in order, without end. */
 export async function* followOutputs(
-  store: Pick<SessionStore, 'readOutputs'>,
+  { store, watch }: Journal,
   sessionId: string,
   { afterSeq, kinds, signal }: FollowOptions,
 ): AsyncGenerator<Output[]> {
   let seen = afterSeq;
-  let waitMs = SHORTEST_LOOK_MS;
+  // What a filter hides counts as seen too, or every look would find it again.
+  let looked = afterSeq;
   while (!signal?.aborted) {
+    await watch.grown(sessionId, looked, signal);
+    if (signal?.aborted) return;
     const outputs = await store.readOutputs({ sessionId, afterSeq: seen, limit: PAGE, ...(kinds ? { kinds } : {}) });
-    if (outputs.length > 0) {
-      seen = outputs.at(-1)!.seq;
-      waitMs = SHORTEST_LOOK_MS;
-      yield outputs;
-    } else {
-      await delay(waitMs, undefined, signal ? { signal } : {}).catch(() => undefined);
-      waitMs = Math.min(LONGEST_LOOK_MS, waitMs * 1.5);
-    }
+    seen = outputs.at(-1)?.seq ?? seen;
+    looked = outputs.length === 0 ? looked + 1 : seen;
+    if (outputs.length > 0) yield outputs;
   }
 }

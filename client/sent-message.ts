@@ -2,7 +2,7 @@ import type { Disposition } from '../protocol/fates.js';
 import type { Output } from '../protocol/outputs.js';
 import type { SessionView } from '../protocol/view.js';
 import type { SessionStore, StoredOutcome } from '../store/session-store.js';
-import { followOutputs } from './follow.js';
+import { followOutputs, type Journal } from './follow.js';
 import { SessionError } from './session-error.js';
 
 interface Sessions {
@@ -27,7 +27,7 @@ const ALIVE_CHECK_MS = 5_000;
 export class SentMessage {
   constructor(
     private readonly sessions: Sessions,
-    private readonly store: SessionStore,
+    private readonly journal: Journal & { store: SessionStore },
     readonly identity: Identity,
   ) {}
 
@@ -58,9 +58,10 @@ export class SentMessage {
     for await (const output of this.follow(options.signal)) {
       const turnId = this.endedTurn(output);
       if (turnId === null) continue;
-      const item = await this.store.findItem(sessionId, messageId);
+      const { store } = this.journal;
+      const item = await store.findItem(sessionId, messageId);
       if (item?.turnId !== turnId || item.fate === 'pending') continue;
-      const outcome = await this.store.findOutcome(sessionId, turnId);
+      const outcome = await store.findOutcome(sessionId, turnId);
       if (outcome) return outcome;
     }
     throw waitTimeout(messageId);
@@ -88,7 +89,7 @@ export class SentMessage {
       });
     }, ALIVE_CHECK_MS);
     try {
-      for await (const outputs of followOutputs(this.store, sessionId, { afterSeq: fromSeq, signal: stopped })) yield* outputs;
+      for await (const outputs of followOutputs(this.journal, sessionId, { afterSeq: fromSeq, signal: stopped })) yield* outputs;
       if (gone) throw gone;
     } finally {
       clearInterval(watch);

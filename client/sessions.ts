@@ -7,7 +7,6 @@ import {
   type WorkflowHandle,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { Disposition } from '../protocol/fates.js';
 import { parseSessionId } from '../protocol/limits.js';
 import { QUERY, SEARCH_ATTRIBUTES, SIGNAL, TASK_QUEUE, UPDATE, WORKFLOW_TASK_TIMEOUT_MS, WORKFLOW_TYPE } from '../protocol/names.js';
 import type { Output } from '../protocol/outputs.js';
@@ -15,7 +14,8 @@ import { DEFAULT_AGENT, type ResumeAnswer, type SessionInput } from '../protocol
 import type { SessionView } from '../protocol/view.js';
 import { openStore } from '../store/open-store.js';
 import type { SessionRow, SessionStore, StoredOutcome } from '../store/session-store.js';
-import { followOutputs, type FollowOptions } from './follow.js';
+import { followOutputs, type FollowOptions, type Journal } from './follow.js';
+import { JournalWatch } from './journal-watch.js';
 import { toSignal, type MessageInput } from './message-input.js';
 import { SentMessage } from './sent-message.js';
 import { SessionError } from './session-error.js';
@@ -46,12 +46,16 @@ const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
  * await client.close();
  */
 export class SessionClient {
+  private readonly journal: Journal & { store: SessionStore };
+
   private constructor(
     private readonly temporal: Client,
     private readonly store: SessionStore,
     private readonly taskQueue: string,
     private readonly address: string,
-  ) {}
+  ) {
+    this.journal = { store, watch: new JournalWatch(store) };
+  }
 
   /** @throws SessionError `unreachable` when there is no server; StoreOpenError when the store cannot be used. */
   static async connect({ address, namespace, taskQueue, store }: ConnectOptions): Promise<SessionClient> {
@@ -79,7 +83,7 @@ export class SessionClient {
   async send(session: string, message: MessageInput, options: { agent?: string } = {}): Promise<SentMessage> {
     const { sessionId, tenant } = requireSessionId(session);
     const signal = await toSignal(message, this.store);
-    const fromSeq = await this.store.lastSeq(sessionId);
+    const fromSeq = await this.lastSeq(sessionId);
     const agent = options.agent ?? DEFAULT_AGENT;
     const input: SessionInput = { agent };
     await this.ask(() =>
@@ -96,7 +100,7 @@ export class SessionClient {
         ]),
       }),
     );
-    return new SentMessage(this, this.store, { sessionId, messageId: signal.id, fromSeq });
+    return new SentMessage(this, this.journal, { sessionId, messageId: signal.id, fromSeq });
   }
 
   /** The session's control state, from its workflow. @throws SessionError `unknown_session`, `not_read` when no worker answers. */
@@ -113,12 +117,13 @@ export class SessionClient {
 
   /** Batches of outputs as they come, in order, until the signal aborts. */
   outputs(session: string, options: FollowOptions): AsyncGenerator<Output[]> {
-    return followOutputs(this.store, requireSessionId(session).sessionId, options);
+    return followOutputs(this.journal, requireSessionId(session).sessionId, options);
   }
 
   /** The newest `seq` of a session's outputs; 0 when it has none. */
   async lastSeq(session: string): Promise<number> {
-    return this.store.lastSeq(requireSessionId(session).sessionId);
+    const { sessionId } = requireSessionId(session);
+    return (await this.store.lastSeqs([sessionId])).get(sessionId) ?? 0;
   }
 
   /** Sessions from the store, newest activity first. */
@@ -176,8 +181,6 @@ export class SessionClient {
     });
   }
 }
-
-export type { Disposition };
 
 function requireSessionId(text: string): { sessionId: string; tenant: string; name: string } {
   const parsed = parseSessionId(text);

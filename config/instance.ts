@@ -81,13 +81,21 @@ function isFolder(path: string): boolean {
 // Only version 1 exists, and only this package writes it: a record that does not fit is another version's, so not ours to read.
 function parseInstance(text: string | null): Instance | null {
   if (text === null) return null;
-  const record = JSON.parse(text) as Partial<Instance>;
+  const record = parseJson(text) as Partial<Instance> | null;
   const fits =
-    record.version === 1 &&
+    record?.version === 1 &&
     typeof record.pid === 'number' &&
     typeof record.address === 'string' &&
     typeof record.namespace === 'string' &&
     typeof record.taskQueue === 'string' &&
     typeof record.storePath === 'string';
   return fits ? (record as Instance) : null;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }

@@ -6,14 +6,17 @@ import type { Db, ItemsTable, Tx } from './schema.js';
 import type { BeginTry } from './session-store.js';
 
 /**
- * Dedupe of messages, for as long as the session lives (P4). A message belongs to the call that first took it into the transcript;
- * met again by any other, it is a repeat of what it was there.
+ * Dedupe of messages, for as long as the session lives (P4). A message belongs to the turn that first took it in. That turn may append
+ * it again, and so may a later one on its behalf (`AppendItem.turnId`: the first turn ended before any answer followed it);
+ * met in any other turn, it is a repeat.
  */
 export interface Claims {
   /** Places in `append` that are left out, with what is known of the first. */
   repeats: ReadonlyMap<number, Repeat>;
-  /** Messages that this call takes now; an earlier try of it may have taken them already. */
-  taken: MessageItem[];
+  /** Messages that enter the transcript, with the turn that each belongs to. */
+  taken: OwnedMessage[];
+  /** Place of the first message that is this turn's own: in the turn's first call, the one that opened it. */
+  opener: number | null;
 }
 
 export interface Repeat {
@@ -21,23 +24,26 @@ export interface Repeat {
   contentDiffers: boolean;
 }
 
-type MessageItem = Extract<AppendItem, { kind: 'message' }>;
+type OwnedMessage = Extract<AppendItem, { kind: 'message' }> & { turnId: string };
 
 /** Reads only. */
 export async function findClaims(tx: Tx, begin: BeginTry): Promise<Claims> {
   const known = await knownItems(tx, begin);
   const repeats = new Map<number, Repeat>();
-  const taken = new Map<string, MessageItem>();
+  const taken = new Map<string, OwnedMessage>();
+  let opener: number | null = null;
   begin.append.forEach((item, place) => {
     if (item.kind !== 'message') return;
-    const first = firstOf(item, begin, known.get(item.messageId), taken.get(item.messageId));
+    const owned = { ...item, turnId: item.turnId ?? begin.turnId };
+    if (owned.turnId === begin.turnId) opener ??= place;
+    const first = firstOf(owned, known.get(item.messageId), taken.get(item.messageId));
     if (first) repeats.set(place, { first, contentDiffers: first.contentHash !== item.contentHash });
-    else taken.set(item.messageId, item);
+    else taken.set(item.messageId, owned);
   });
-  return { repeats, taken: [...taken.values()] };
+  return { repeats, taken: [...taken.values()], opener };
 }
 
-async function knownItems(tx: Tx, begin: BeginTry): Promise<Map<string, Selectable<ItemsTable>>> {
+async function knownItems(tx: Tx, begin: BeginTry): Promise<Map<string, ItemRecord>> {
   const ids = begin.append.flatMap((item) => (item.kind === 'message' ? [item.messageId] : []));
   if (ids.length === 0) return new Map();
   const rows = await tx
@@ -46,53 +52,47 @@ async function knownItems(tx: Tx, begin: BeginTry): Promise<Map<string, Selectab
     .where('session_id', '=', begin.sessionId)
     .where('item_id', 'in', ids)
     .execute();
-  return new Map(rows.map((row) => [row.item_id, row]));
+  return new Map(rows.map((row) => [row.item_id, toItemRecord(row)]));
 }
 
-/** What the message repeats, or `null` when it is this call's own. */
-function firstOf(
-  item: MessageItem,
-  begin: BeginTry,
-  row: Selectable<ItemsTable> | undefined,
-  takenNow: MessageItem | undefined,
-): ItemRecord | null {
-  if (row && !isFree(row, begin)) return toItemRecord(row);
-  if (takenNow)
-    return { itemId: item.messageId, fate: 'pending', turnId: begin.turnId, contentHash: takenNow.contentHash };
-  return null;
+/** What the message repeats, or `null` when its turn may take it. */
+function firstOf(item: OwnedMessage, known: ItemRecord | undefined, takenHere?: OwnedMessage): ItemRecord | null {
+  if (known && !isFree(known) && known.turnId !== item.turnId) return known;
+  if (!takenHere) return null;
+  return (
+    known ?? { itemId: item.messageId, fate: 'pending', turnId: takenHere.turnId, contentHash: takenHere.contentHash }
+  );
 }
 
-/** No call took it yet (it waited in the queue, or for the next step of a turn), or an earlier try of this one did. */
-function isFree(row: Selectable<ItemsTable>, begin: BeginTry): boolean {
-  return row.call_id === null ? row.fate === 'pending' : row.call_id === begin.callId;
+/** It waits, and no turn took it in yet. */
+function isFree(known: ItemRecord): boolean {
+  return known.turnId === null && known.fate === 'pending';
 }
 
-export async function takeItems(tx: Tx, begin: BeginTry, { taken }: Claims): Promise<void> {
+export async function takeItems(tx: Tx, { sessionId }: BeginTry, { taken }: Claims): Promise<void> {
   if (taken.length === 0) return;
-  const owner = { turn_id: begin.turnId, call_id: begin.callId };
+  const rows = taken.map((item) => ({
+    session_id: sessionId,
+    item_id: item.messageId,
+    turn_id: item.turnId,
+    fate: 'pending' as const,
+    content_hash: item.contentHash,
+  }));
   await tx
     .insertInto('items')
-    .values(
-      taken.map((item) => ({
-        session_id: begin.sessionId,
-        item_id: item.messageId,
-        fate: 'pending' as const,
-        content_hash: item.contentHash,
-        ...owner,
-      })),
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['session_id', 'item_id'])
+        .doUpdateSet((row) => ({ turn_id: row.fn.coalesce('items.turn_id', 'excluded.turn_id') })),
     )
-    .onConflict((conflict) => conflict.columns(['session_id', 'item_id']).doUpdateSet(owner))
     .execute();
 }
 
 /** Tells whoever sent the message again what became of it. */
-export function repeatOutputs(begin: BeginTry, { repeats }: Claims): NewOutput[] {
-  return [...repeats].map(([place, { first, contentDiffers }]) => ({
-    kind: 'MessageReceived',
-    key: `${begin.callId}/repeat.${place}`,
-    messageId: first.itemId,
-    disposition: { kind: 'duplicate', fate: first.fate, turnId: first.turnId, contentDiffers },
-  }));
+export function repeatOutput({ callId }: BeginTry, place: number, { first, contentDiffers }: Repeat): NewOutput {
+  const disposition = { kind: 'duplicate' as const, fate: first.fate, turnId: first.turnId, contentDiffers };
+  return { kind: 'MessageReceived', key: `${callId}/repeat.${place}`, messageId: first.itemId, disposition };
 }
 
 export async function findItem(db: Db, sessionId: string, itemId: string): Promise<ItemRecord | null> {

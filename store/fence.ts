@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { CallModelResult, TryRef } from '../protocol/calls.js';
 import type { TryNumber } from '../protocol/outputs.js';
 import { type CallsTable, fromColumn, type Tx } from './schema.js';
-import { type BeginTry, StaleTryError } from './session-store.js';
+import { type BeginTry, StaleTryError, TranscriptMissingError } from './session-store.js';
 import { isSameTry } from './streams.js';
 
 /** I3: who may still write for a call. All of it is read under the session's lock. */
@@ -19,6 +19,20 @@ export function findCall(tx: Tx, sessionId: string, callId: string): Promise<Cal
 
 export function resultOf(call: Call | undefined): CallModelResult | null {
   return call?.result == null ? null : fromColumn<CallModelResult>(call.result);
+}
+
+/**
+ * The same id with other inputs: the session was set back (its server was restored from an older copy) and gives its numbers anew.
+ * The result that is known here answers another question.
+ */
+export function requireSameInput({ sessionId, callId, head, inputHash }: BeginTry, call: Call): void {
+  if (call.input_hash === inputHash) return;
+  throw new TranscriptMissingError(
+    head ?? '(none)',
+    `The store knows call ${callId} of session ${sessionId} with other inputs: it is newer than the session itself ` +
+      `(was Temporal's data restored from an older copy?). Restore the store of the same time, ` +
+      `or end the session's workflow and start it anew: it then continues from what the store holds.`,
+  );
 }
 
 /** A try may begin when it is newer than every try of its call, or is the newest one's own repeat. */

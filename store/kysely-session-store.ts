@@ -6,7 +6,7 @@ import { findOutcome } from './outcomes.js';
 import { readOutputs } from './outputs.js';
 import { record } from './record.js';
 import type { BeginTool, BeginTry, FinishTool, FinishTry, OutputQuery, SessionStore } from './session-store.js';
-import { findSession, lastSeq, listSessions } from './sessions.js';
+import { findSession, lastSeqs, listSessions } from './sessions.js';
 import { beginTool, finishTool } from './tools.js';
 import { findEntry, transcript } from './transcript.js';
 import type { Transactor } from './transactor.js';
@@ -60,8 +60,8 @@ export class KyselySessionStore implements SessionStore {
     return this.#data.read((db) => readOutputs(db, query));
   }
 
-  lastSeq(sessionId: string) {
-    return this.#data.read((db) => lastSeq(db, sessionId));
+  lastSeqs(sessionIds: readonly string[]) {
+    return this.#data.read((db) => lastSeqs(db, sessionIds));
   }
 
   findItem(sessionId: string, itemId: string) {

@@ -63,7 +63,6 @@ async function recordItems(tx: Tx, sessionId: string, items: readonly ItemRecord
         session_id: sessionId,
         item_id: item.itemId,
         turn_id: item.turnId,
-        call_id: null,
         fate: item.fate,
         content_hash: item.contentHash,
       })),

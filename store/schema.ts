@@ -72,6 +72,8 @@ export interface CallsTable {
   turn_id: string;
   newest_dispatch: number;
   newest_attempt: number;
+  /** Tells whether a call that comes under this id again is this call. */
+  input_hash: string;
   /** Entry that the assistant's answer follows. */
   base: string | null;
   result: string | null;
@@ -96,8 +98,6 @@ export interface ItemsTable {
   session_id: string;
   item_id: string;
   turn_id: string | null;
-  /** The call whose inputs hold the item; `null` until a call takes it. */
-  call_id: string | null;
   fate: Fate | 'pending';
   content_hash: string;
 }

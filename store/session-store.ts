@@ -41,8 +41,8 @@ export interface SessionStore {
 
   /** Outputs with `seq` above `afterSeq`, ascending. A filter never hides `UNFILTERABLE_KINDS`. */
   readOutputs(query: OutputQuery): Promise<Output[]>;
-  /** The newest `seq` of a session, 0 when it has none. */
-  lastSeq(sessionId: string): Promise<number>;
+  /** The newest `seq` of each session that has any: one query, so that many readers can wait for news together. */
+  lastSeqs(sessionIds: readonly string[]): Promise<Map<string, number>>;
   findItem(sessionId: string, itemId: string): Promise<ItemRecord | null>;
   findOutcome(sessionId: string, turnId: string): Promise<StoredOutcome | null>;
   findSession(sessionId: string): Promise<SessionRow | null>;

@@ -52,9 +52,14 @@ export function lockSession(tx: Tx, sessionId: string): Promise<LockedSession | 
     .executeTakeFirst();
 }
 
-export async function lastSeq(db: Db, sessionId: string): Promise<number> {
-  const row = await db.selectFrom('sessions').select('last_seq').where('session_id', '=', sessionId).executeTakeFirst();
-  return row?.last_seq ?? 0;
+export async function lastSeqs(db: Db, sessionIds: readonly string[]): Promise<Map<string, number>> {
+  if (sessionIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('sessions')
+    .select(['session_id', 'last_seq'])
+    .where('session_id', 'in', sessionIds)
+    .execute();
+  return new Map(rows.map((row) => [row.session_id, row.last_seq]));
 }
 
 export async function findSession(db: Db, sessionId: string): Promise<SessionRow | null> {

@@ -1,9 +1,8 @@
-import type { ItemRecord } from '../protocol/fates.js';
 import type { NewOutput } from '../protocol/outputs.js';
 import type { TryRef } from '../protocol/calls.js';
 import { enterChain, findStart, type Start } from './chains.js';
-import { type Claims, findClaims, repeatOutputs, takeItems } from './claims.js';
-import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, resultOf } from './fence.js';
+import { type Claims, findClaims, repeatOutput, takeItems } from './claims.js';
+import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, requireSameInput, resultOf } from './fence.js';
 import { saveSession } from './outputs.js';
 import type { Tx } from './schema.js';
 import { assistantEntryId, type BeginTry, type BegunTry, type EntryContent, type FinishTry } from './session-store.js';
@@ -20,18 +19,22 @@ import { addEntries, appendInputs } from './transcript.js';
 export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<BegunTry> {
   const session = await enterSession(tx, begin, nowMs);
   const call = await findCall(tx, begin.sessionId, begin.callId);
+  if (call) requireSameInput(begin, call);
   const result = resultOf(call);
   if (result) return { kind: 'finished', result };
   await fenceBegin(tx, begin, call);
   const start = await findStart(tx, session, begin);
   const claims = await findClaims(tx, begin);
-  const first = claims.repeats.get(0)?.first;
-  if (first && (await opensTurn(tx, begin))) return refuseRepeat(tx, { session, begin, claims, first, nowMs });
+  const opener = claims.opener === null ? undefined : claims.repeats.get(claims.opener);
+  if (opener && (await isFirstCall(tx, begin))) {
+    await saveSession(tx, session, [repeatOutput(begin, claims.opener!, opener)], {}, nowMs);
+    return { kind: 'repeated', first: opener.first };
+  }
   return open(tx, { session, begin, call, start, claims, nowMs });
 }
 
 /** A repeat ends a turn that it would have opened; later in a turn it is only left out. */
-async function opensTurn(tx: Tx, { sessionId, turnId, callId }: BeginTry): Promise<boolean> {
+async function isFirstCall(tx: Tx, { sessionId, turnId, callId }: BeginTry): Promise<boolean> {
   const other = await tx
     .selectFrom('calls')
     .select('call_id')
@@ -41,20 +44,6 @@ async function opensTurn(tx: Tx, { sessionId, turnId, callId }: BeginTry): Promi
     .limit(1)
     .executeTakeFirst();
   return other === undefined;
-}
-
-interface Repeated {
-  session: LockedSession;
-  begin: BeginTry;
-  claims: Claims;
-  first: ItemRecord;
-  nowMs: number;
-}
-
-async function refuseRepeat(tx: Tx, { session, begin, claims, first, nowMs }: Repeated): Promise<BegunTry> {
-  const [ofTheFirst] = repeatOutputs(begin, claims);
-  await saveSession(tx, session, ofTheFirst ? [ofTheFirst] : [], {}, nowMs);
-  return { kind: 'repeated', first };
 }
 
 interface Opening {
@@ -71,7 +60,8 @@ async function open(tx: Tx, { session, begin, call, start, claims, nowMs }: Open
   await takeItems(tx, begin, claims);
   const base = await appendInputs(tx, begin, start.base, claims);
   const ofEarlierTries = call ? await discardEarlierTries(tx, begin) : [];
-  const outputs = [...ofOldChain, ...begin.outputs, ...repeatOutputs(begin, claims), ...ofEarlierTries];
+  const ofRepeats = [...claims.repeats].map(([place, repeat]) => repeatOutput(begin, place, repeat));
+  const outputs = [...ofOldChain, ...begin.outputs, ...ofRepeats, ...ofEarlierTries];
   const chain = start.startsChain ? { chain: begin.chain, chain_base: session.head } : {};
   await saveSession(tx, session, outputs, { status: 'running', agent: begin.agent, ...chain }, nowMs);
   await registerTry(tx, begin, base, nowMs);
@@ -94,7 +84,7 @@ async function registerTry(tx: Tx, begin: BeginTry, base: string | null, nowMs: 
   const call = { session_id: begin.sessionId, call_id: begin.callId };
   await tx
     .insertInto('calls')
-    .values({ ...call, turn_id: begin.turnId, ...newest, base, result: null, closed: 0 })
+    .values({ ...call, turn_id: begin.turnId, ...newest, input_hash: begin.inputHash, base, result: null, closed: 0 })
     .onConflict((conflict) => conflict.columns(['session_id', 'call_id']).doUpdateSet(newest))
     .execute();
   await tx

@@ -13,7 +13,10 @@ export class StopRequest {
     process.on('SIGHUP', terminal);
     process.on('SIGTERM', ask);
     if (isOwned) process.once('disconnect', ask);
+    // The owner may have gone while this process was loading, too early for anybody to hear of it.
+    if (isOwned && !process.connected) this.#controller.abort();
     this.requested = new Promise((resolve) => {
+      if (this.signal.aborted) resolve(undefined);
       this.signal.addEventListener('abort', () => resolve(undefined), { once: true });
     });
   }

@@ -6,7 +6,7 @@ import { withProgress, type Report } from './dev-server/progress.js';
 import type { Running } from './supervisor.js';
 
 const READY_LIMIT_MS = 60_000;
-/** The worker's own grace time (10 s), and 5 s to come to its end. */
+/** More than the worker gives its running tries (`run-worker.ts`: 12 s), so that it comes to its end by itself. */
 const STOP_LIMIT_MS = 15_000;
 
 /** The worker did not come up for a reason of its own, like a faulty agent file or a missing key. */

@@ -7,23 +7,13 @@ import { attachmentFromFile } from '../message-input.js';
 import type { SentMessage } from '../sent-message.js';
 import { SessionError } from '../session-error.js';
 import type { SessionClient } from '../sessions.js';
-import { withClient, type ConnectionFlags } from './connect.js';
+import { agentOf, type ChatFlags } from './chat-flags.js';
+import { withClient } from './connect.js';
 import { exitCodeOfOutcome } from './exit-codes.js';
 import { chatInteractively } from './interactive-chat.js';
 import { renderTurn, renderUsage } from './render-turn.js';
 import { TerminalView } from './terminal-view.js';
 
-export interface ChatFlags extends ConnectionFlags {
-  message?: string;
-  id?: string;
-  file?: string[];
-  agent?: string;
-  mode?: 'steer' | 'queue';
-  silent?: boolean;
-  json?: boolean;
-  /** Seconds. */
-  timeout?: number;
-}
 
 export async function chat(session: string, flags: ChatFlags): Promise<number> {
   return withClient(flags, (client) => {
@@ -57,8 +47,6 @@ async function toInput({ message, id, file, mode, silent }: ChatFlags) {
     ...(silent === undefined ? {} : { silent }),
   };
 }
-
-export const agentOf = ({ agent }: ChatFlags) => (agent === undefined ? {} : { agent });
 
 async function requirePlaced(sent: SentMessage, limit: { signal?: AbortSignal }): Promise<Disposition> {
   const placed = await sent.placed(limit);

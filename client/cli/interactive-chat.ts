@@ -4,7 +4,7 @@ import { accumulate, EMPTY_TRANSCRIPT, type Transcript } from '../../protocol/ac
 import type { Output } from '../../protocol/outputs.js';
 import { SessionError } from '../session-error.js';
 import type { SessionClient } from '../sessions.js';
-import { agentOf, type ChatFlags } from './chat.js';
+import { agentOf, type ChatFlags } from './chat-flags.js';
 import { renderTurn } from './render-turn.js';
 import { TerminalView } from './terminal-view.js';
 

@@ -2,7 +2,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { ConfigError } from '../../config/load-config.js';
 import { StoreOpenError, StoreUnavailableError } from '../../store/session-store.js';
 import { SessionError } from '../session-error.js';
-import { chat, type ChatFlags } from './chat.js';
+import { chat } from './chat.js';
+import type { ChatFlags } from './chat-flags.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
 import { replay } from './replay.js';
 import { resume } from './resume.js';

@@ -1,22 +1,15 @@
 import { StoreOpenError, StoreUnavailableError } from '../session-store.js';
 
+const LOCKED = 'is locked by another process. Stop whatever holds it: a backup, an open sqlite3 shell, a hung process';
+
 /**
  * What SQLite's own failures mean for the operator. Other codes (a violated constraint, a wrong statement) are bugs of this layer
  * and pass as they are. Read by code, never by class: a process may hold two copies of the driver.
  */
 const MEANINGS: readonly (readonly [code: string, meaning: string])[] = [
-  [
-    'SQLITE_BUSY',
-    'is locked by another process. Stop whatever holds it: a backup, an open sqlite3 shell, a hung process',
-  ],
-  [
-    'SQLITE_LOCKED',
-    'is locked by another process. Stop whatever holds it: a backup, an open sqlite3 shell, a hung process',
-  ],
-  [
-    'SQLITE_PROTOCOL',
-    'is locked by another process. Stop whatever holds it: a backup, an open sqlite3 shell, a hung process',
-  ],
+  ['SQLITE_BUSY', LOCKED],
+  ['SQLITE_LOCKED', LOCKED],
+  ['SQLITE_PROTOCOL', LOCKED],
   ['SQLITE_FULL', 'cannot grow: the disk or its quota is full. Free some space'],
   [
     'SQLITE_CORRUPT',

@@ -25,6 +25,9 @@ process.on('message', (request: LeashRequest) => {
   else server.kill('SIGKILL');
 });
 
+// The owner may have gone while this module was loading, too early for anybody to hear of it.
+if (!process.connected) stopServer();
+
 function stopServer(): void {
   server.kill('SIGTERM');
   setTimeout(() => server.kill('SIGKILL'), SERVER_GRACE_MS).unref();

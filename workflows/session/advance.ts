@@ -1,5 +1,5 @@
 import type { RecordInput, SessionStatus } from '../../protocol/calls.js';
-import type { Change, Effect } from './effects.js';
+import type { Change } from './effects.js';
 import { andThen, unchanged } from './effects.js';
 import type { Moment } from './events.js';
 import { announceQueued } from './inbox.js';
@@ -35,11 +35,14 @@ function announce(state: SessionState): Change {
   return unchanged(announceQueued(state));
 }
 
-/** Hands what is to be recorded to one `record` activity at a time; a call that starts in this moment took the outputs already. */
-function handOver(state: SessionState): Change {
+/**
+ * Hands what is to be recorded to one `record` activity at a time; a call that starts in this moment took the outputs already.
+ * A run that is about to roll over starts none: the next run hands over what it carried.
+ */
+function handOver(state: SessionState, moment: Moment): Change {
   const { outcomes, items } = state.unrecorded;
   const isEmpty = state.outbox.length === 0 && state.noticesLeftOut === 0 && outcomes.length + items.length === 0;
-  if (state.recording || isEmpty) return unchanged(state);
+  if (state.recording || isEmpty || (moment.rollOverDue && isQuiet(state))) return unchanged(state);
   const { state: emptied, outputs } = takeOutbox(state);
   const recording = { outputs, outcomes, items };
   return {
@@ -58,9 +61,10 @@ export function statusOf(state: SessionState): SessionStatus {
   return state.turn ? 'running' : 'idle';
 }
 
-/** The instant at which something is due, armed once; code elsewhere only changes what is due. */
-function armTimer(state: SessionState): Change {
-  const wanted = state.turn?.step.kind === 'waiting' ? state.turn.step.untilMs : null;
+/** The instant at which something is due, armed once; code elsewhere only changes what is due. Nothing is, in a run that starts no work. */
+function armTimer(state: SessionState, moment: Moment): Change {
+  const step = state.turn?.step;
+  const wanted = step?.kind === 'waiting' && !moment.rollOverDue ? step.untilMs : null;
   if (wanted === state.timerAtMs) return unchanged(state);
   return { state: { ...state, timerAtMs: wanted }, effects: [{ kind: 'armTimer', atMs: wanted }] };
 }
@@ -68,8 +72,7 @@ function armTimer(state: SessionState): Change {
 /** Continue-as-new only when nothing is in flight, whose result would be lost. */
 function rollOver(state: SessionState, moment: Moment): Change {
   if (!moment.rollOverDue || !isQuiet(state)) return unchanged(state);
-  const effect: Effect = { kind: 'continueAsNew' };
-  return { state: { ...state, timerAtMs: null }, effects: [effect] };
+  return { state, effects: [{ kind: 'continueAsNew' }] };
 }
 
 function isQuiet(state: SessionState): boolean {

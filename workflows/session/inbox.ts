@@ -6,6 +6,7 @@ import { notice, say } from './outbox.js';
 import { parseMessage } from './parse-message.js';
 import { findSeen, remember } from './seen-items.js';
 import type { QueuedItem, SeenItem, SessionState } from './state.js';
+import { openCall } from './turns.js';
 
 /**
  * Takes in what clients send. Never throws: what cannot be taken is answered with a `Notice` or a refusal, and nothing that was
@@ -45,10 +46,17 @@ function answerRepeat(state: SessionState, first: SeenItem, hash: string): Sessi
   });
 }
 
+/** By count: what waits, and what is pending anywhere. By size: every message text that the state holds. */
 function isFull(state: SessionState, message: Message): boolean {
-  const waiting = [...state.queue, ...(state.turn?.steers ?? [])];
-  if (waiting.length >= LIMITS.queuedItems) return true;
-  return JSON.stringify(waiting).length + JSON.stringify(message).length > LIMITS.queuedChars;
+  const waiting = waitingItems(state);
+  const pending = state.seen.filter((item) => item.fate === 'pending');
+  if (waiting.length >= LIMITS.queuedItems || pending.length >= LIMITS.rememberedItems) return true;
+  const toAppend = state.turn ? [state.turn.next, openCall(state.turn)?.append] : state.carried;
+  return JSON.stringify([waiting, toAppend, message]).length > LIMITS.queuedChars;
+}
+
+function waitingItems({ queue, turn }: SessionState): QueuedItem[] {
+  return turn ? [...queue, ...turn.steers] : queue;
 }
 
 function refuse(state: SessionState, message: Message): SessionState {
@@ -58,7 +66,7 @@ function refuse(state: SessionState, message: Message): SessionState {
     disposition: {
       kind: 'refused',
       reason: 'queue_full',
-      message: `the session has ${state.queue.length} messages waiting; send it again when some are answered`,
+      message: `the session has ${waitingItems(state).length} messages waiting; send it again when some are answered`,
     },
   });
 }

@@ -8,7 +8,7 @@ import { notice, takeOutbox } from './outbox.js';
 import { learnRepeats } from './seen-items.js';
 import type { Call, SessionState, Suspension, Turn } from './state.js';
 import { dispatchTools } from './tools.js';
-import { forgetTurn, openCall, settle, suspendBeforeStart, toAppend } from './turns.js';
+import { forgetTurn, settle, suspendBeforeStart, toAppend } from './turns.js';
 import { waitForProvider, waitForStore } from './waits.js';
 
 type Answer = Extract<CallModelResult, { kind: 'answered' }>;
@@ -54,8 +54,8 @@ export function startCall(state: SessionState, call: Call): Change {
   };
 }
 
-export function onModelFinished(state: SessionState, result: CallModelResult, moment: Moment): Change {
-  if (result.kind === 'repeated') return unchanged(learnRepeats(forgetTurn(state), [result.first]));
+export function onModelFinished(state: SessionState, call: Call, result: CallModelResult, moment: Moment): Change {
+  if (result.kind === 'repeated') return unchanged(learnRepeats(forgetTurn(state, call), [result.first]));
   return onAnswer(state, result, moment);
 }
 
@@ -66,12 +66,13 @@ function onAnswer(state: SessionState, answer: Answer, moment: Moment): Change {
     ...turn,
     itemIds: turn.itemIds.filter((id) => !repeated.has(id)),
     usage: addUsage(turn.usage, answer.usage),
-    used: { ...turn.used, resumes: turn.used.resumes + answer.attempt - 1, profileChanges: 0 },
+    used: { ...turn.used, resumes: turn.used.resumes + answer.attempt - 1, profileChanges: 0, storeWaits: 0 },
     step: { kind: 'toDispatch' },
   };
   const learned = learnRepeats({ ...state, head: answer.head, model: answer.model, turn: advanced }, answer.repeats);
-  if (answer.finish === 'toolCalls') return dispatchTools(learned, answer.toolCalls);
-  if (advanced.steers.length > 0) return unchanged(learned);
+  if (answer.finish === 'toolCalls' && answer.toolCalls.length > 0) return dispatchTools(learned, answer.toolCalls);
+  const maySteer = turn.callCount < state.profile.stepsPerTurn;
+  if (advanced.steers.length > 0 && maySteer) return unchanged(learned);
   const [outcome, reason] = outcomeOf(answer);
   return unchanged(settle(learned, moment.nowMs, outcome, reason));
 }
@@ -104,15 +105,18 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
     case 'StoreUnavailable':
       return unchanged(waitForStore(charged, call, failure, moment));
     case 'TranscriptMissing':
-      return unchanged(suspend(charged, { reason: 'transcript_missing', message: failure.message }, moment));
+      return unchanged(suspend(charged, 'transcript_missing', { call, failure, moment }));
     case 'AgentUnavailable':
-      return unchanged(suspend(charged, { reason: 'agent_unavailable', message: failure.message }, moment));
+      return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
     case 'HeartbeatTimeout':
       return unchanged(settle(charged, moment.nowMs, 'timeout', failure.message));
-    case 'ModelRejected':
-      return unchanged(settle(failure.inputAtFault ? dropInputs(charged) : charged, moment.nowMs, 'failed', failure.message));
-    case 'StreamBroken':
     case 'ContextOverflow':
+      return unchanged(settle(dropInputs(charged, call), moment.nowMs, 'failed', failure.message));
+    case 'ModelRejected': {
+      const kept = failure.inputAtFault ? dropInputs(charged, call) : charged;
+      return unchanged(settle(kept, moment.nowMs, 'failed', failure.message));
+    }
+    case 'StreamBroken':
     case 'StaleTry':
     case 'Defect':
     case 'OtherTimeout':
@@ -123,16 +127,17 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
   }
 }
 
-/** What the provider refused must not be refused again with every later message. */
-function dropInputs(state: SessionState): SessionState {
-  const turn = state.turn!;
-  return { ...state, turn: { ...turn, next: [], step: { kind: 'toDispatch' } }, outbox: [...(openCall(turn)?.outputs ?? []), ...state.outbox] };
+/** What the provider refused, or could not hold, must not be refused again with every later message. */
+function dropInputs(state: SessionState, call: Call): SessionState {
+  const turn: Turn = { ...state.turn!, next: [], step: { kind: 'toDispatch' } };
+  return { ...state, turn, outbox: [...call.outputs, ...state.outbox] };
 }
 
 /** Retries that the server made before this failure count as resumes; which failure ended them does not matter. */
 function chargeAttempts(state: SessionState, { attempt }: CallFailure): SessionState {
   const turn = state.turn!;
-  const resumes = attempt === null ? state.profile.resumesPerTurn : turn.used.resumes + attempt - 1;
+  const { resumes: usedBefore } = turn.used;
+  const resumes = attempt === null ? Math.max(usedBefore, state.profile.resumesPerTurn) : usedBefore + attempt - 1;
   return { ...state, turn: { ...turn, used: { ...turn.used, resumes } } };
 }
 
@@ -167,8 +172,25 @@ export function onWaitOver(state: SessionState, call: Call): Change {
 const again = (call: Call): Call => ({ ...call, dispatch: call.dispatch + 1 });
 
 /** A turn that has not begun waits in the queue; one that has is over, because its transcript or its agent is. */
-function suspend(state: SessionState, suspended: Suspension, moment: Moment): SessionState {
-  const told = notice(state, 'session_suspended', suspended.message);
-  if (told.turn!.callCount <= 1) return suspendBeforeStart(told, suspended);
-  return { ...settle(told, moment.nowMs, 'interrupted', suspended.message), suspended };
+function suspend(state: SessionState, reason: Suspension['reason'], { call, failure, moment }: Refusal): SessionState {
+  const { message, attempt } = failure;
+  const told = notice(state, 'session_suspended', message);
+  const suspended: Suspension = { reason, message };
+  if (hasSurelyNotBegun(told.turn!, call, attempt)) return suspendBeforeStart(told, call, suspended);
+  return { ...settle(told, moment.nowMs, 'interrupted', message), suspended };
+}
+
+interface Refusal {
+  call: Call;
+  failure: CallFailure;
+  moment: Moment;
+}
+
+/**
+ * Its only try was refused at the door. Of any other the store may know: it has claimed the turn's message then, and would take it
+ * for a repeat in another turn.
+ */
+function hasSurelyNotBegun(turn: Turn, call: Call, attempt: number | null): boolean {
+  const refusedForProfile = turn.used.profileChanges;
+  return turn.callCount === 1 && attempt === 1 && call.dispatch === 1 + refusedForProfile;
 }

@@ -1,7 +1,8 @@
 import { LIMITS } from '../../protocol/limits.js';
 import type { Message, Part } from '../../protocol/messages.js';
 
-const REFERENCE = /^(blob:[0-9a-f]{64}|https?:\/\/\S+)$/;
+const BLOB = /^blob:[0-9a-f]{64}$/;
+const ADDRESS = /^https?:\/\/\S+$/;
 const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 
 /** Reads the payload of a `message` signal that anyone may have sent: a message, or what is wrong with it and what to do. */
@@ -51,7 +52,7 @@ function readPart(value: unknown): Part | { problem: string } {
   if (kind !== 'text' && kind !== 'image' && kind !== 'file') {
     return { problem: 'a part must be of kind "text", "image" or "file"' };
   }
-  if (typeof ref !== 'string' || ref.length > LIMITS.referenceChars || !REFERENCE.test(ref)) {
+  if (typeof ref !== 'string' || ref.length > LIMITS.referenceChars || !isReference(ref, kind)) {
     return {
       problem:
         kind === 'text'
@@ -68,6 +69,11 @@ function readPart(value: unknown): Part | { problem: string } {
     return { problem: `a file's "name" must have at most ${LIMITS.idChars} characters` };
   }
   return { kind, ref, mediaType, ...(name === undefined ? {} : { name }) };
+}
+
+/** An address that cannot be parsed would fail every request that it is part of. */
+function isReference(ref: string, kind: Part['kind']): boolean {
+  return BLOB.test(ref) || (kind !== 'text' && ADDRESS.test(ref) && URL.canParse(ref));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> & { [K in MessageField]?: unknown } {

@@ -32,12 +32,17 @@ export function setFates(state: SessionState, ids: string[], fate: ItemRecord['f
   };
 }
 
-/** Takes over what the store knew of items that this session had forgotten. */
+/**
+ * Takes over what the store knew of items that this session had forgotten. One whose end the store has not been told yet is forgotten
+ * again: the next repeat asks the store, which knows by then.
+ */
 export function learnRepeats(state: SessionState, repeats: ItemRecord[]): SessionState {
   const known = new Map(repeats.map((item) => [item.itemId, item]));
-  const seen = state.seen.map((item) => {
+  const seen = state.seen.flatMap((item): SeenItem[] => {
     const first = known.get(item.id);
-    return first ? { ...item, fate: first.fate, turnId: first.turnId, contentHash: first.contentHash } : item;
+    if (!first) return [item];
+    const { fate, turnId, contentHash } = first;
+    return fate === 'pending' ? [] : [{ ...item, fate, turnId, contentHash }];
   });
   return { ...state, seen };
 }

@@ -9,14 +9,12 @@ export function dispatchTools(state: SessionState, refs: ToolCallRef[]): Change 
   const turn = state.turn!;
   const calls = refs.map((ref): ToolStep => ({ ...ref, done: false, lost: null }));
   const callId = `${turn.id}.${turn.callCount}`;
-  const effects = refs.map(
-    ({ toolCallId, name, heartbeatTimeoutMs, maximumAttempts }): Effect => ({
-      kind: 'callTool',
-      input: { sessionId: state.sessionId, agent: state.agent, turnId: turn.id, callId, toolCallId, name },
-      heartbeatTimeoutMs,
-      maximumAttempts,
-    }),
-  );
+  const effects = refs.map(({ toolCallId, name, heartbeatTimeoutMs, maximumAttempts }): Effect => ({
+    kind: 'callTool',
+    input: { sessionId: state.sessionId, agent: state.agent, turnId: turn.id, callId, toolCallId, name },
+    heartbeatTimeoutMs,
+    maximumAttempts,
+  }));
   return { state: { ...state, turn: { ...turn, step: { kind: 'tools', calls } } }, effects };
 }
 
@@ -29,11 +27,16 @@ export function onToolFailed(state: SessionState, toolCallId: string, failure: C
   return unchanged(endTool(state, toolCallId, failure.message));
 }
 
-/** When the last call has ended, the results go into the next model call in the order the model made the calls. */
+/**
+ * When the last call has ended, the results go into the next model call in the order the model made the calls. A call ends once;
+ * a second report changes nothing.
+ */
 function endTool(state: SessionState, toolCallId: string, lost: string | null): SessionState {
   const { turn } = state;
   if (turn?.step.kind !== 'tools') return state;
-  const calls = turn.step.calls.map((call) => (call.toolCallId === toolCallId ? { ...call, done: true, lost } : call));
+  const calls = turn.step.calls.map((call) =>
+    call.toolCallId === toolCallId && !call.done ? { ...call, done: true, lost } : call,
+  );
   if (calls.some((call) => !call.done)) return { ...state, turn: { ...turn, step: { kind: 'tools', calls } } };
   const next = calls.map((call): AppendItem => ({
     kind: 'toolResult',

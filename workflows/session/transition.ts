@@ -22,8 +22,10 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return unchanged(state);
     case 'signalReceived':
       return unchanged(receiveSignal(state, event.name, event.args));
-    case 'modelFinished':
-      return callInFlight(state, event) ? onModelFinished(state, event.result, moment) : unchanged(state);
+    case 'modelFinished': {
+      const call = callInFlight(state, event);
+      return call ? onModelFinished(state, call, event.result, moment) : unchanged(state);
+    }
     case 'modelFailed': {
       const call = callInFlight(state, event);
       return call ? onModelFailed(state, call, event.failure, moment) : unchanged(state);

@@ -2,7 +2,7 @@ import type { AppendItem, TurnOutcome } from '../../protocol/calls.js';
 import type { OutcomeKind } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import { addUsage, UNKNOWN_USAGE } from '../../protocol/usage.js';
-import { say } from './outbox.js';
+import { notice, say } from './outbox.js';
 import { setFates } from './seen-items.js';
 import type { Call, QueuedItem, SessionState, Suspension, Turn } from './state.js';
 
@@ -57,18 +57,24 @@ export function settle(state: SessionState, nowMs: number, outcome: OutcomeKind,
     endedAtMs: nowMs,
   };
   const call = openCall(turn);
-  const [openerId, ...steeredIds] = turn.itemIds;
-  const fated = setFates(setFates(state, [openerId!], 'answered', turn.id), steeredIds, 'steered', turn.id);
-  return {
+  const isOpener = (id: string) => id === turn.source.key;
+  const answered = setFates(state, turn.itemIds.filter(isOpener), 'answered', turn.id);
+  const fated = setFates(
+    answered,
+    turn.itemIds.filter((id) => !isOpener(id)),
+    'steered',
+    turn.id,
+  );
+  const released: SessionState = {
     ...fated,
     turn: null,
     queue: [...turn.steers, ...fated.queue],
-    carried: claimedBy(turn.id, call?.append ?? turn.next),
     outbox: [...(call?.outputs ?? []), ...fated.outbox],
     unrecorded: { ...fated.unrecorded, outcomes: [...fated.unrecorded.outcomes, ended] },
     usage: addUsage(fated.usage, turn.usage),
     lastOutcome: { turnId: turn.id, outcome, reason: ended.reason },
   };
+  return carry(released, claimedBy(turn.id, call?.append ?? turn.next));
 }
 
 /** The call that a turn is in, when it is in one. */
@@ -76,38 +82,49 @@ export function openCall(turn: Turn): Call | null {
   return turn.step.kind === 'calling' || turn.step.kind === 'waiting' ? turn.step.call : null;
 }
 
+/** Half of what may wait, so that there is always room for a message to go on with. */
+const CARRIED_CHARS = LIMITS.queuedChars / 2;
+
+/** Keeps what no call took in for the next one: of messages the newest that fit, of tool results all, because they are small. */
+function carry(state: SessionState, items: AppendItem[]): SessionState {
+  let chars = 0;
+  const carried = items.toReversed().filter((item) => {
+    chars += JSON.stringify(item).length;
+    return item.kind === 'toolResult' || chars <= CARRIED_CHARS;
+  });
+  const leftOut = items.length - carried.length;
+  const kept = { ...state, carried: carried.toReversed() };
+  if (leftOut === 0) return kept;
+  const message = `${leftOut} messages of failed turns are too long together: the conversation goes on without the oldest`;
+  return notice(kept, 'input_not_supported', message);
+}
+
 /** Items that a later turn appends stay claimed by the turn that took them. */
 function claimedBy(turnId: string, items: AppendItem[]): AppendItem[] {
   return items.map((item) => (item.kind === 'message' ? { ...item, turnId: item.turnId ?? turnId } : item));
 }
 
-/** The opener turned out to be a repeat: the turn never was. */
-export function forgetTurn(state: SessionState): SessionState {
-  const { turn } = state;
-  if (!turn) return state;
-  const outputs = (openCall(turn)?.outputs ?? []).filter((output) => !isOfStart(output, turn));
-  const carried = turn.next.length > 0 ? turn.next : (openCall(turn)?.append ?? []);
+/** The opener turned out to be a repeat: the turn never was. `call` is its first. */
+export function forgetTurn(state: SessionState, call: Call): SessionState {
+  const turn = state.turn!;
   return {
     ...state,
     turn: null,
     queue: [...turn.steers, ...state.queue],
-    carried: carried.filter((item) => !(item.kind === 'message' && item.messageId === turn.source.key)),
-    outbox: [...outputs, ...state.outbox],
+    carried: call.append.filter((item) => !(item.kind === 'message' && item.messageId === turn.source.key)),
+    outbox: [...call.outputs.filter((output) => !isOfStart(output, turn)), ...state.outbox],
   };
 }
 
 /** A turn that could not begin goes back to the head of the queue and the session stands still until someone acts. */
-export function suspendBeforeStart(state: SessionState, suspended: Suspension): SessionState {
-  const opener = state.turn?.opener;
-  const forgotten = forgetTurn(state);
-  return { ...forgotten, queue: opener ? [opener, ...forgotten.queue] : forgotten.queue, suspended };
+export function suspendBeforeStart(state: SessionState, call: Call, suspended: Suspension): SessionState {
+  const forgotten = forgetTurn(state, call);
+  return { ...forgotten, queue: [state.turn!.opener, ...forgotten.queue], suspended };
 }
 
 function isOfStart(output: SessionState['outbox'][number], turn: Turn): boolean {
   if (output.kind === 'TurnStarted') return output.turnId === turn.id;
   return (
-    output.kind === 'MessageReceived' &&
-    output.disposition.kind === 'started' &&
-    output.disposition.turnId === turn.id
+    output.kind === 'MessageReceived' && output.disposition.kind === 'started' && output.disposition.turnId === turn.id
   );
 }

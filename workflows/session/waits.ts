@@ -46,7 +46,11 @@ export function waitForStore(state: SessionState, call: Call, failure: CallFailu
   const told = storeWaits === 1 ? notice(state, 'store_unavailable', failure.message, turn.id) : state;
   return {
     ...told,
-    turn: { ...turn, used: { ...turn.used, storeWaits }, step: { kind: 'waiting', call, untilMs, why: 'store_unavailable' } },
+    turn: {
+      ...turn,
+      used: { ...turn.used, storeWaits },
+      step: { kind: 'waiting', call, untilMs, why: 'store_unavailable' },
+    },
   };
 }
 

@@ -1,0 +1,22 @@
+import { parseArgs } from 'node:util';
+import { measureTurn } from './turn.js';
+
+/** A benchmark: prints its progress to standard error and answers what it measured, with the bounds that do not hold. */
+export type Bench = (options: { isShort: boolean }) => Promise<{ measured: Record<string, unknown>; broken: string[] }>;
+
+const BENCHES: Record<string, Bench> = { turn: measureTurn };
+
+const { values, positionals } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, short: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const bench = BENCHES[positionals[0] ?? ''];
+if (!bench) {
+  process.stderr.write(`usage: npm run bench -- ${Object.keys(BENCHES).join('|')} [--json] [--short]\n`);
+  process.exit(2);
+}
+const { measured, broken } = await bench({ isShort: values.short });
+for (const problem of broken) process.stderr.write(`bound broken: ${problem}\n`);
+if (values.json) process.stdout.write(`${JSON.stringify(measured)}\n`);
+else console.table(measured);
+process.exit(broken.length === 0 ? 0 : 1);

@@ -1,0 +1,126 @@
+/** `vigil dev --headless` as a user runs it: a real Temporal server, a real worker, killed in every way. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Instance } from '../../config/instance.js';
+import { isAlive } from '../../config/instance.js';
+import { packageRoot } from '../../config/package-root.js';
+import { Child } from '../support/child.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
+import { until } from '../support/until.js';
+
+/** Fetching the Temporal CLI for the first time is part of a start. */
+const START_LIMIT_MS = 180_000;
+const STOP_LIMIT_MS = 40_000;
+const TEST_LIMIT_MS = START_LIMIT_MS + 2 * STOP_LIMIT_MS;
+
+const folder = temporaryFolder();
+const running: Child[] = [];
+
+afterEach(async () => {
+  for (const child of running.splice(0)) {
+    if (child.end === undefined) child.kill('SIGTERM');
+    await child.hasEnded(STOP_LIMIT_MS);
+  }
+});
+
+function dev(...flags: string[]): Child {
+  const command = [join(packageRoot(), 'bin', 'vigil.mjs'), 'dev', '--headless', '--temporal-port', '0', '--no-ui'];
+  const child = new Child(process.execPath, [...command, '--data-dir', folder(), ...flags]);
+  running.push(child);
+  return child;
+}
+
+async function aReadyInstance(): Promise<{ child: Child; instance: Instance; readyLine: string }> {
+  const child = dev();
+  const readyLine = await child.line('ready ', START_LIMIT_MS);
+  return { child, instance: recorded(), readyLine };
+}
+
+function recorded(): Instance {
+  return JSON.parse(readFileSync(join(folder(), 'instance.json'), 'utf8')) as Instance;
+}
+
+function goneWithin(what: string, pid: number): Promise<boolean> {
+  return until(`the end of ${what} (pid ${pid})`, () => !isAlive(pid), STOP_LIMIT_MS);
+}
+
+test(
+  'it says ready with all that a client needs, and leaves the same in instance.json',
+  async () => {
+    const { child, instance, readyLine } = await aReadyInstance();
+    expect(readyLine).toBe(
+      `ready address=${instance.address} namespace=default store=${join(folder(), 'store.db')} ui=none pid=${child.pid}`,
+    );
+    expect(instance).toMatchObject({ version: 1, pid: child.pid, taskQueue: 'vigil', logDir: join(folder(), 'logs') });
+    expect(isAlive(instance.workerPid) && isAlive(instance.temporalPid)).toBe(true);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  'a second one in the same folder is refused with the pid of the first',
+  async () => {
+    const { child } = await aReadyInstance();
+    const second = dev();
+    expect(await second.hasEnded()).toBe(1);
+    expect(second.stderr).toContain(`(pid ${child.pid})`);
+    expect(child.end).toBeUndefined();
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  'Ctrl-C ends everything in order, and the same folder starts again',
+  async () => {
+    const { child, instance } = await aReadyInstance();
+    child.kill('SIGINT');
+    expect(await child.hasEnded(STOP_LIMIT_MS)).toBe(0);
+    expect(existsSync(join(folder(), 'instance.json'))).toBe(false);
+    expect(isAlive(instance.workerPid) || isAlive(instance.temporalPid)).toBe(false);
+    await aReadyInstance();
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  'after kill -9 neither worker nor Temporal server is left, and the same folder starts again',
+  async () => {
+    const { child, instance } = await aReadyInstance();
+    child.kill('SIGKILL');
+    await goneWithin('the Temporal server', instance.temporalPid);
+    await goneWithin('the worker', instance.workerPid);
+    await aReadyInstance();
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  'a worker or a Temporal server that is killed is started again',
+  async () => {
+    const { instance } = await aReadyInstance();
+    process.kill(instance.workerPid, 'SIGKILL');
+    const { workerPid } = await until(
+      'another worker',
+      () => recorded().workerPid !== instance.workerPid && recorded(),
+    );
+    process.kill(instance.temporalPid, 'SIGKILL');
+    const { temporalPid } = await until(
+      'another server',
+      () => recorded().temporalPid !== instance.temporalPid && recorded(),
+    );
+    expect(isAlive(workerPid) && isAlive(temporalPid)).toBe(true);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  'a taken port is refused, naming the flag',
+  async () => {
+    const { instance } = await aReadyInstance();
+    const port = instance.address.split(':').at(-1)!;
+    const second = dev('--data-dir', join(folder(), 'other'), '--temporal-port', port);
+    expect(await second.hasEnded()).toBe(1);
+    expect(second.stderr).toContain(`port ${port} is taken by another program; choose another with --temporal-port`);
+  },
+  TEST_LIMIT_MS,
+);

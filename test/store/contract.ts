@@ -1,0 +1,35 @@
+import { describeBeginning } from './contract/beginning.js';
+import { describeBlobs } from './contract/blobs.js';
+import { describeChains } from './contract/chains.js';
+import { describeClaims } from './contract/claims.js';
+import { describeDiscards } from './contract/discards.js';
+import { describeFence } from './contract/fence.js';
+import { describeFinishing } from './contract/finishing.js';
+import { describeJournal } from './contract/journal.js';
+import { describeProcesses } from './contract/processes.js';
+import { describeRecord } from './contract/record.js';
+import { describeProjection } from './contract/projection.js';
+import { describeTools } from './contract/tools.js';
+import { type CreateStore, StoreFixture } from './contract/store-fixture.js';
+
+/** What every adapter must do, whatever database it stands on. */
+export function describeSessionStore(name: string, create: CreateStore): void {
+  describe(`the session store on ${name}`, () => {
+    const fixture = new StoreFixture(create);
+    beforeEach(() => fixture.setUp());
+    afterEach(() => fixture.tearDown());
+
+    describe('beginning a try', () => describeBeginning(fixture));
+    describe('repeated messages', () => describeClaims(fixture));
+    describe('finishing a try', () => describeFinishing(fixture));
+    describe('the fence', () => describeFence(fixture));
+    describe('text of discarded tries', () => describeDiscards(fixture));
+    describe('a session started anew', () => describeChains(fixture));
+    describe('tools', () => describeTools(fixture));
+    describe('recording outcomes', () => describeRecord(fixture));
+    describe('the projection of sessions', () => describeProjection(fixture));
+    describe('the journal', () => describeJournal(fixture));
+    describe('blobs', () => describeBlobs(fixture));
+    describe('several processes', () => describeProcesses(fixture));
+  });
+}

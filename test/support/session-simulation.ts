@@ -1,0 +1,445 @@
+import type { CallModelResult, RecordInput } from '../../protocol/calls.js';
+import { DEFAULT_PROFILE, profileVersion, type Profile } from '../../protocol/liveness.js';
+import type { Effect } from '../../workflows/session/effects.js';
+import type { CallFailure, SessionEvent } from '../../workflows/session/events.js';
+import { brokenBy, brokenOver, type Transition } from '../../workflows/session/invariants.js';
+import { openSession, upgradeState, type SessionState } from '../../workflows/session/state.js';
+import { transition } from '../../workflows/session/transition.js';
+import { aFailure, aToolCall, anAnswer, CHAIN, frozen, messageIds, NOW_MS } from './session-builders.js';
+import { Chance } from './session-chance.js';
+import { RefusedByStore, StoreModel, type Begun } from './session-store-model.js';
+
+type ModelActivity = Extract<Effect, { kind: 'callModel' }> & { attempt: number };
+type ToolActivity = Extract<Effect, { kind: 'callTool' }>;
+type Action = keyof SimulatedSession['actions'];
+
+const PROFILES: Profile[] = [
+  { ...DEFAULT_PROFILE, stepsPerTurn: 4, redispatchesPerTurn: 3, providerWaitPerTurnMs: 200_000 },
+  { ...DEFAULT_PROFILE, stepsPerTurn: 3, resumesPerTurn: 1, redispatchesPerTurn: 2, providerWaitPerTurnMs: 90_000 },
+];
+
+const MALFORMED = [
+  undefined,
+  null,
+  'hi',
+  7,
+  [],
+  {},
+  { id: 5 },
+  { id: 'x' },
+  { id: 'x', text: 3 },
+  { id: 'x', parts: [{}] },
+];
+
+/**
+ * One session in a world that goes wrong: the shell of `session.ts` over a queue of activities that end in any order and any way, a
+ * worker with settings of its own, a store that may be away, and a server that rolls the run over.
+ *
+ * I1 Everything is decided by the seed.
+ * I2 Each event goes through `apply`, which checks every invariant; the first broken one throws.
+ */
+export class SimulatedSession {
+  state: SessionState = openSession({ sessionId: 'acme/s1', chain: CHAIN, agent: 'coder' });
+  readonly store = new StoreModel();
+  readonly trace: Transition[] = [];
+  /** How often each id was accepted, and how often an acceptance ended: by a recorded fate, or as a repeat that the store knew. */
+  readonly accepted = new Map<string, number>();
+  readonly ended = new Map<string, number>();
+  /** Messages that the conversation goes on without, because the provider refused them or a person chose the store's transcript. */
+  readonly leftOut = new Set<string>();
+
+  private readonly chance: Chance;
+  private nowMs = NOW_MS;
+  private models: ModelActivity[] = [];
+  private tools: ToolActivity[] = [];
+  private records: RecordInput[] = [];
+  private timerAtMs: number | null = null;
+  private isRollingOver = false;
+  private stepsInRun = 0;
+  private runLimit: number;
+  private readonly past: SessionEvent[] = [];
+  private readonly sent: string[] = [];
+  private worker = { profile: PROFILES[0]!, hasAgent: true, hasTranscript: true, hasStore: true };
+
+  constructor(seed: number) {
+    this.chance = new Chance(seed);
+    this.runLimit = this.chance.between(20, 120);
+    this.apply({ kind: 'opened' });
+  }
+
+  step(): void {
+    if (this.isRollingOver && this.chance.happens(0.6)) return this.rollOver();
+    const action = this.chance.weighted<Action>({
+      ...{ send: 14, sendMany: 0.15, repeat: 6, sendNonsense: 3, runModel: 40, endTool: 25, acknowledge: 20 },
+      ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
+    });
+    this.actions[action]();
+  }
+
+  /** Lets everything come to its end in a world without faults, then sends one more message, so that nothing stays carried. */
+  drain(): void {
+    this.worker = { ...this.worker, hasAgent: true, hasTranscript: true, hasStore: true };
+    this.runLimit = Infinity;
+    if (this.isRollingOver) this.rollOver();
+    this.settleDown();
+    this.actions.send();
+    this.settleDown();
+  }
+
+  private settleDown(): void {
+    for (let n = 0; n < 5_000; n++) {
+      if (this.state.suspended) this.apply({ kind: 'resumeRequested', fromStore: false });
+      else if (this.models.length > 0) this.runModelWell();
+      else if (this.tools.length > 0) this.actions.endTool();
+      else if (this.records.length > 0) this.actions.acknowledge();
+      else if (this.timerAtMs !== null) this.actions.waitForTimer();
+      else return;
+    }
+    throw new Error('the session does not come to rest');
+  }
+
+  readonly actions = {
+    send: () => this.send(`m${this.sent.length + 1}`),
+    sendMany: () => {
+      for (let n = 0; n < 130; n++) this.actions.send();
+    },
+    repeat: () => {
+      if (this.sent.length > 0)
+        this.signal({ id: this.chance.oneOf(this.sent), text: this.chance.oneOf(['text', 'other']) });
+    },
+    sendNonsense: () =>
+      this.apply({
+        kind: 'signalReceived',
+        name: this.chance.oneOf(['message', 'wink']),
+        args: [this.chance.oneOf(MALFORMED)],
+      }),
+    runModel: () => {
+      const activity = this.models[0];
+      if (activity) this.runModel(activity);
+    },
+    endTool: () => {
+      const tool = this.tools.splice(this.chance.between(0, this.tools.length - 1), 1)[0];
+      if (!tool) return;
+      const { toolCallId } = tool.input;
+      const failure = aFailure(
+        this.chance.oneOf(['WorkerLost', 'HeartbeatTimeout', 'StoreUnavailable', 'Unknown'] as const),
+      );
+      this.apply(
+        this.chance.happens(0.8) ? { kind: 'toolFinished', toolCallId } : { kind: 'toolFailed', toolCallId, failure },
+      );
+    },
+    acknowledge: () => {
+      const record = this.worker.hasStore ? this.records.shift() : undefined;
+      if (!record) return;
+      this.store.record(record);
+      this.apply({ kind: 'recorded' });
+    },
+    waitForTimer: () => {
+      if (this.timerAtMs === null) return;
+      this.nowMs = Math.max(this.nowMs, this.timerAtMs);
+      this.timerAtMs = null;
+      this.apply({ kind: 'timerFired' });
+    },
+    fireTimerEarly: () => {
+      if (this.timerAtMs === null) return;
+      this.timerAtMs = null;
+      this.apply({ kind: 'timerFired' });
+    },
+    /** An old report comes again. */
+    replay: () => {
+      const event = this.past.length > 0 ? this.chance.oneOf(this.past.slice(-30)) : null;
+      if (event) this.applyLate(event);
+    },
+    resume: () => this.apply({ kind: 'resumeRequested', fromStore: this.chance.happens(0.2) }),
+    changeWorker: () => {
+      const usually = (probability: number) => this.chance.happens(probability);
+      this.worker = {
+        profile: this.chance.oneOf(PROFILES),
+        hasAgent: usually(0.9),
+        hasTranscript: usually(0.9),
+        hasStore: usually(0.85),
+      };
+    },
+  };
+
+  private send(id: string): void {
+    this.sent.push(id);
+    this.signal({ id, text: 'text', mode: this.chance.oneOf(['steer', 'queue']), silent: this.chance.happens(0.1) });
+  }
+
+  private signal(payload: { id: string; [field: string]: unknown }): void {
+    const before = this.state.seen.some((item) => item.id === payload.id);
+    this.apply({ kind: 'signalReceived', name: 'message', args: [payload] });
+    if (!before && this.state.seen.some((item) => item.id === payload.id)) count(this.accepted, payload.id);
+  }
+
+  /** One try: what the worker and the store refuse first, then one of the ways a request ends. */
+  private runModel(activity: ModelActivity): void {
+    const refusal = this.refusalOf(activity);
+    if (refusal) return this.fail(activity, refusal);
+    const begun = this.begin(activity);
+    if (!begun) return;
+    if (begun.kind !== 'begun') return this.finish(activity, begun);
+    const ending = this.chance.weighted({
+      ...{ answer: 45, askForTools: 20, cutAnswer: 4, crashAfterFinish: 4, redeliver: 4, breakStream: 9, timeOut: 4 },
+      ...{ ModelBusy: 7, ContextOverflow: 2, ModelRejected: 4, StoreUnavailable: 3, WorkerDraining: 4, WorkerLost: 6 },
+      ...{ StaleTry: 1, Defect: 2, OtherTimeout: 1, Unknown: 1 },
+    });
+    switch (ending) {
+      case 'answer':
+      case 'askForTools':
+      case 'cutAnswer':
+        return this.finish(activity, begun, ending);
+      case 'crashAfterFinish':
+        this.store.finish(activity.input.callId, this.answerTo(activity, begun, 'answer'));
+        return this.fail(activity, { type: 'WorkerLost' });
+      case 'redeliver':
+        activity.attempt += activity.attempt < activity.maximumAttempts ? 1 : 0;
+        return;
+      case 'breakStream':
+        return this.retryOrFail(activity, { type: 'StreamBroken' });
+      case 'timeOut':
+        return this.retryOrFail(activity, { type: 'HeartbeatTimeout', attempt: null });
+      default:
+        return this.fail(activity, this.failureOf(ending));
+    }
+  }
+
+  private runModelWell(): void {
+    const activity = this.models[0]!;
+    const refusal = this.refusalOf(activity);
+    if (refusal) return this.fail(activity, refusal);
+    const begun = this.begin(activity);
+    if (begun) this.finish(activity, begun, 'answer');
+  }
+
+  private refusalOf({ input }: ModelActivity): (Partial<CallFailure> & Pick<CallFailure, 'type'>) | null {
+    const { profile, hasAgent, hasTranscript, hasStore } = this.worker;
+    if (!hasAgent) return { type: 'AgentUnavailable' };
+    if (input.profileVersion !== profileVersion(profile)) return { type: 'ProfileChanged', profile };
+    if (!hasStore) return { type: 'StoreUnavailable' };
+    return !hasTranscript && input.head !== null ? { type: 'TranscriptMissing' } : null;
+  }
+
+  private begin(activity: ModelActivity): Begun | null {
+    try {
+      return this.store.begin(activity.input, activity.attempt);
+    } catch (error) {
+      if (!(error instanceof RefusedByStore)) throw error;
+      this.fail(activity, { type: error.type });
+      return null;
+    }
+  }
+
+  private failureOf(type: CallFailure['type']): Partial<CallFailure> & Pick<CallFailure, 'type'> {
+    if (type === 'Unknown' || type === 'OtherTimeout') return { type, attempt: null };
+    const retryAfterMs = this.chance.oneOf([null, 5_000, 120_000]);
+    return { type, retryAfterMs, inputAtFault: this.chance.happens(0.4) };
+  }
+
+  private retryOrFail(activity: ModelActivity, failure: Partial<CallFailure> & Pick<CallFailure, 'type'>): void {
+    if (activity.attempt >= activity.maximumAttempts) return this.fail(activity, failure);
+    activity.attempt += 1;
+  }
+
+  private fail(activity: ModelActivity, over: Partial<CallFailure> & Pick<CallFailure, 'type'>): void {
+    const { callId, dispatch, append } = activity.input;
+    const failure = aFailure(over.type, { attempt: activity.attempt, ...over });
+    const isRefused = failure.type === 'ContextOverflow' || (failure.type === 'ModelRejected' && failure.inputAtFault);
+    if (isRefused) messageIds(append).forEach((id) => this.leftOut.add(id));
+    this.models = [];
+    this.apply({ kind: 'modelFailed', callId, dispatch, failure });
+  }
+
+  private finish(
+    activity: ModelActivity,
+    begun: Begun,
+    ending: 'answer' | 'askForTools' | 'cutAnswer' = 'answer',
+  ): void {
+    const { callId, dispatch } = activity.input;
+    const result = begun.kind === 'repeated' ? begun : this.resultOf(activity, begun, ending);
+    this.models = [];
+    this.learn(
+      begun.kind === 'begun' ? begun.repeats : begun.kind === 'repeated' ? [begun.first] : begun.result.repeats,
+    );
+    this.apply({ kind: 'modelFinished', callId, dispatch, result });
+  }
+
+  private resultOf(
+    activity: ModelActivity,
+    begun: Exclude<Begun, { kind: 'repeated' }>,
+    ending: 'answer' | 'askForTools' | 'cutAnswer',
+  ): CallModelResult {
+    if (begun.kind === 'finished') return { ...begun.result, attempt: activity.attempt };
+    const answer = this.answerTo(activity, begun, ending);
+    this.store.finish(activity.input.callId, answer);
+    return answer;
+  }
+
+  private answerTo(
+    { input, attempt }: ModelActivity,
+    { repeats }: Extract<Begun, { kind: 'begun' }>,
+    ending: 'answer' | 'askForTools' | 'cutAnswer',
+  ) {
+    const { callId } = input;
+    if (ending === 'answer') return anAnswer(callId, { attempt, repeats });
+    const toolCalls = Array.from({ length: this.chance.between(1, 3) }, (_, n) =>
+      aToolCall(`${callId}.t${n + 1}`, 'look'),
+    );
+    if (ending === 'askForTools')
+      return anAnswer(callId, { attempt, repeats, finish: 'toolCalls', hasText: false, toolCalls });
+    return anAnswer(callId, {
+      attempt,
+      repeats,
+      toolCalls,
+      finish: this.chance.oneOf(['length', 'contentFilter']),
+      hasText: this.chance.happens(0.5),
+    });
+  }
+
+  /** An acceptance that turns out to be a repeat ends here. */
+  private learn(repeats: readonly { itemId: string }[]): void {
+    for (const { itemId } of repeats) if (this.state.turn?.itemIds.includes(itemId)) count(this.ended, itemId);
+  }
+
+  private apply(event: SessionEvent): void {
+    if (event.kind !== 'opened') this.stepsInRun += 1;
+    if (
+      event.kind === 'modelFinished' ||
+      event.kind === 'modelFailed' ||
+      event.kind === 'toolFinished' ||
+      event.kind === 'toolFailed'
+    )
+      this.past.push(event);
+    if (event.kind === 'resumeRequested' && event.fromStore && this.state.suspended) {
+      messageIds(this.state.carried).forEach((id) => this.leftOut.add(id));
+    }
+    this.nowMs += this.chance.between(0, 500);
+    this.take(event);
+  }
+
+  /** A report about something that is no longer in flight must change nothing. */
+  private applyLate(event: SessionEvent): void {
+    const { state } = this;
+    const last = this.trace.at(-1);
+    if (last && last.moment.rollOverDue !== this.isRollOverDue()) return;
+    this.take(event);
+    if (this.state !== state && JSON.stringify(this.state) !== JSON.stringify(state))
+      throw new Error(`a late ${event.kind} changed the session`);
+    if (this.trace.at(-1)!.effects.some((effect) => effect.kind !== 'continueAsNew'))
+      throw new Error(`a late ${event.kind} had effects`);
+  }
+
+  private take(event: SessionEvent): void {
+    const before = frozen(this.state);
+    const moment = { nowMs: this.nowMs, rollOverDue: this.isRollOverDue() };
+    const { state, effects } = transition(before, event, moment);
+    const taken: Transition = { before, event, moment, after: state, effects };
+    this.trace.push(taken);
+    this.state = state;
+    requireNone(brokenBy(taken), `after ${event.kind}`);
+    for (const effect of effects) this.run(effect);
+  }
+
+  private run(effect: Effect): void {
+    switch (effect.kind) {
+      case 'callModel':
+        if (this.models.length > 0) throw new Error('two model calls are in flight');
+        this.models.push({ ...effect, attempt: 1 });
+        return;
+      case 'callTool':
+        this.tools.push(effect);
+        return;
+      case 'record':
+        for (const item of effect.input.items) count(this.ended, item.itemId);
+        this.records.push(effect.input);
+        return;
+      case 'armTimer':
+        this.timerAtMs = effect.atMs;
+        return;
+      case 'continueAsNew':
+        this.isRollingOver = true;
+        return;
+      case 'setAttention':
+        return;
+    }
+  }
+
+  private isRollOverDue(): boolean {
+    return this.stepsInRun >= this.runLimit;
+  }
+
+  private rollOver(): void {
+    const inFlight = this.models.length + this.tools.length + this.records.length;
+    if (inFlight > 0 || this.timerAtMs !== null) throw new Error('the run rolled over with something in flight');
+    this.state = upgradeState(JSON.parse(JSON.stringify(this.state)) as SessionState);
+    this.isRollingOver = false;
+    this.stepsInRun = 0;
+    if (this.runLimit !== Infinity) this.runLimit = this.chance.between(20, 120);
+    this.apply({ kind: 'opened' });
+  }
+
+  /** What must be true when everything has come to its end. */
+  requireRest(): void {
+    requireNone(brokenOver(this.trace), 'over the session’s life');
+    const { turn, queue, outbox, recording, unrecorded, timerAtMs, carried } = this.state;
+    const left = { turn, queue, outbox, recording, unrecorded, timerAtMs, carried };
+    const nothing = {
+      turn: null,
+      queue: [],
+      outbox: [],
+      recording: null,
+      unrecorded: { outcomes: [], items: [] },
+      timerAtMs: null,
+      carried: [],
+    };
+    if (JSON.stringify(left) !== JSON.stringify(nothing))
+      throw new Error(`the session is not at rest: ${JSON.stringify(left)}`);
+    for (const [id, times] of this.accepted) {
+      const ended = this.ended.get(id) ?? 0;
+      if (ended !== times) throw new Error(`message ${id} was accepted ${times} times and ended ${ended} times`);
+      if ((this.store.items.get(id)?.fate ?? 'pending') === 'pending')
+        throw new Error(`the store does not know what became of ${id}`);
+    }
+    this.requireTranscript();
+    this.requireJournal();
+  }
+
+  private requireTranscript(): void {
+    const held = this.store.messagesAt(this.state.head);
+    for (const id of this.accepted.keys()) {
+      const times = held.filter((each) => each === id).length;
+      if (times > 1 || (times === 0 && !this.leftOut.has(id)))
+        throw new Error(`message ${id} is ${times} times in the transcript`);
+    }
+  }
+
+  /** Each turn that was told of ended once; each message was told once where it went, for each time that it was taken in. */
+  private requireJournal(): void {
+    const outputs = [...this.store.journal.values()];
+    const started = outputs.flatMap((output) => (output.kind === 'TurnStarted' ? [output.turnId] : []));
+    const odd = [
+      ...started.filter((id) => !this.store.outcomes.has(id)),
+      ...[...this.store.outcomes.keys()].filter((id) => !started.includes(id)),
+    ];
+    if (odd.length > 0) throw new Error(`turns without a start or without an outcome: ${odd.join(', ')}`);
+    const placed = new Map<string, number>();
+    for (const output of outputs) {
+      if (output.kind === 'MessageReceived' && ['started', 'steered', 'queued'].includes(output.disposition.kind))
+        count(placed, output.messageId);
+    }
+    for (const [id, times] of this.accepted) {
+      const told = placed.get(id) ?? 0;
+      if (told > times || told === 0)
+        throw new Error(`message ${id} was accepted ${times} times and told ${told} times where it went`);
+    }
+  }
+}
+
+function count(counts: Map<string, number>, id: string): void {
+  counts.set(id, (counts.get(id) ?? 0) + 1);
+}
+
+function requireNone(broken: readonly string[], when: string): void {
+  if (broken.length > 0) throw new Error(`${when} it does not hold that:\n  ${broken.join('\n  ')}`);
+}

@@ -1,0 +1,5 @@
+import { running } from './start-server.js';
+
+export default async function stopServer(): Promise<void> {
+  await running.server?.stop();
+}

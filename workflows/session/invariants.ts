@@ -1,0 +1,240 @@
+import type { NewOutput } from '../../protocol/outputs.js';
+import type { Effect } from './effects.js';
+import type { Moment, SessionEvent } from './events.js';
+import type { SessionState, Turn } from './state.js';
+import { openCall } from './turns.js';
+
+/**
+ * What must be true of every session at every moment, as one-sentence predicates that unit tests and the simulation share.
+ * Nothing that runs in production calls them.
+ */
+
+/** One call of `transition`. */
+export interface Transition {
+  before: SessionState;
+  event: SessionEvent;
+  moment: Moment;
+  after: SessionState;
+  effects: Effect[];
+}
+
+type Invariants<Subject> = Record<string, (subject: Subject) => boolean>;
+
+/** Sentences that do not hold after a transition. */
+export function brokenBy(transition: Transition): string[] {
+  return [...broken(OF_STATES, transition.after), ...broken(OF_TRANSITIONS, transition)];
+}
+
+/** Sentences that do not hold over a session's life, continue-as-new included. */
+export function brokenOver(trace: readonly Transition[]): string[] {
+  return broken(OF_TRACES, trace);
+}
+
+function broken<Subject>(invariants: Invariants<Subject>, subject: Subject): string[] {
+  return Object.entries(invariants).flatMap(([sentence, holds]) => (holds(subject) ? [] : [sentence]));
+}
+
+const OF_STATES: Invariants<SessionState> = {
+  'the one turn that runs has no outcome yet': ({ turn, unrecorded, recording, lastOutcome }) =>
+    turn === null ||
+    ![...unrecorded.outcomes, ...(recording?.outcomes ?? []), lastOutcome].some((ended) => ended?.turnId === turn.id),
+
+  'an accepted item that has not ended is in exactly one place, and remembered': (state) => {
+    const placed = placesOf(state);
+    const pending = state.seen.filter((item) => item.fate === 'pending').map((item) => item.id);
+    return isUnique(placed) && isUnique(pending) && isSame(placed, pending);
+  },
+
+  'an item that waits was told so': ({ queue, turn }) =>
+    [...queue, ...(turn?.steers ?? [])].every((item) => item.announced),
+
+  'the timer is armed for nothing but the wait of the running turn': ({ turn, timerAtMs }) =>
+    timerAtMs === null || (turn?.step.kind === 'waiting' && turn.step.untilMs === timerAtMs),
+
+  'a suspended session runs no turn': ({ suspended, turn }) => suspended === null || turn === null,
+
+  'what a running turn took over from ended ones is its own to hand on': ({ turn, carried }) =>
+    turn === null || carried.length === 0,
+
+  'a message that is carried is claimed by the turn that took it in': ({ carried }) =>
+    carried.every((item) => item.kind !== 'message' || item.turnId !== undefined),
+
+  'no budget is negative': ({ turn }) => turn === null || Object.values(turn.used).every((used) => used >= 0),
+
+  'no output waits in two places': (state) => isUnique(waitingOutputs(state).map((output) => output.key)),
+};
+
+const OF_TRANSITIONS: Invariants<Transition> = {
+  'a tool is dispatched only by a completed call that asked for it': ({ before, event, effects }) => {
+    const tools = ofKind(effects, 'callTool').map((effect) => effect.input);
+    if (tools.length === 0) return true;
+    if (event.kind !== 'modelFinished' || event.result.kind !== 'answered') return false;
+    const isOfCall = tools.every((tool) => tool.callId === event.callId && tool.turnId === before.turn?.id);
+    const asked = event.result.finish === 'toolCalls' ? event.result.toolCalls.map((call) => call.toolCallId) : [];
+    return (
+      isOfCall &&
+      isSame(
+        tools.map((tool) => tool.toolCallId),
+        asked,
+      )
+    );
+  },
+
+  'a step starts at most one model call, and the state names it': ({ before, after, effects }) => {
+    const started = ofKind(effects, 'callModel').map(({ input }) => `${input.callId}/${input.dispatch}`);
+    const isNew = inFlight(after) !== null && inFlight(after) !== inFlight(before);
+    return isSame(started, isNew ? [inFlight(after)!] : []);
+  },
+
+  'a call is offered no more tries than the resume budget leaves': ({ after, effects }) =>
+    ofKind(effects, 'callModel').every(({ maximumAttempts, profile }) => {
+      const left = Math.max(0, profile.resumesPerTurn - after.turn!.used.resumes);
+      return maximumAttempts === 1 + left;
+    }),
+
+  'no budget is used beyond its limit': ({ before, after }) => {
+    const { turn, profile } = after;
+    if (turn === null) return true;
+    const earlier = before.turn?.id === turn.id ? before.turn : null;
+    const within = (of: (turn: Turn) => number, limit: number) =>
+      of(turn) <= Math.max(limit, earlier ? of(earlier) : 0);
+    return (
+      within((each) => each.callCount, profile.stepsPerTurn) &&
+      within((each) => each.used.resumes, profile.resumesPerTurn) &&
+      within((each) => each.used.redispatches, profile.redispatchesPerTurn) &&
+      within((each) => each.used.providerWaitMs, profile.providerWaitPerTurnMs)
+    );
+  },
+
+  'nothing is in flight at continue-as-new': ({ after, effects }) => {
+    if (ofKind(effects, 'continueAsNew').length === 0) return true;
+    const step = after.turn?.step.kind;
+    return step !== 'calling' && step !== 'tools' && after.recording === null && after.timerAtMs === null;
+  },
+
+  'a suspended session starts no call': ({ after, effects }) =>
+    after.suspended === null || !effects.some(({ kind }) => kind === 'callModel' || kind === 'callTool'),
+
+  'the head moves only by an answered call, or by a resume from the store': ({ before, event, after }) => {
+    if (after.head === before.head) return true;
+    if (event.kind === 'resumeRequested') return event.fromStore && after.head === null;
+    return event.kind === 'modelFinished' && event.result.kind === 'answered' && event.result.head === after.head;
+  },
+
+  'one record is in flight at a time': ({ before, event, effects, after }) => {
+    const records = ofKind(effects, 'record').length;
+    const wasFree = before.recording === null || event.kind === 'recorded';
+    return records === 0 || (records === 1 && wasFree && after.recording !== null);
+  },
+
+  'what the effects arm is what the state says is armed': ({ before, event, after, effects }) => {
+    const was = event.kind === 'timerFired' ? null : before.timerAtMs;
+    const armed = ofKind(effects, 'armTimer').reduce((_, effect) => effect.atMs, was);
+    return armed === after.timerAtMs;
+  },
+
+  'a call that waits has its timer, unless the run is to roll over': ({ moment, after: { turn, timerAtMs } }) =>
+    turn?.step.kind !== 'waiting' || (timerAtMs === null) === moment.rollOverDue,
+
+  'nothing that could run stands still': ({ moment, after: { suspended, turn, queue } }) =>
+    moment.rollOverDue || suspended !== null || (turn ? turn.step.kind !== 'toDispatch' : queue.length === 0),
+
+  'a turn that waits for tools waits for one at least': ({ after: { turn } }) =>
+    turn?.step.kind !== 'tools' || turn.step.calls.some((call) => !call.done),
+
+  'an item that was pending is still known, unless it turned out to be a repeat': ({ before, event, after }) => {
+    const repeats = new Set(repeatsIn(event));
+    const known = new Set(after.seen.map((item) => item.id));
+    return placesOf(before).every((id) => known.has(id) || repeats.has(id));
+  },
+
+  'a turn that ended left an outcome, unless it never began': ({ before, event, after }) => {
+    const { turn } = before;
+    if (turn === null || after.turn?.id === turn.id) return true;
+    const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
+    const isRepeat = event.kind === 'modelFinished' && event.result.kind === 'repeated';
+    const isBack = after.queue[0]?.message.id === turn.source.key;
+    return outcomes.some((ended) => ended.turnId === turn.id) || isRepeat || isBack;
+  },
+};
+
+const OF_TRACES: Invariants<readonly Transition[]> = {
+  'a turn has one outcome': (trace) =>
+    isUnique(records(trace).flatMap(({ input }) => input.outcomes.map((each) => each.turnId))),
+
+  'an id of a turn is given once': (trace) => isUnique(changes(trace.map(({ after }) => after.turn?.id ?? null))),
+
+  'an id of a call is given once, and its dispatch numbers count up': (trace) => {
+    const calls = effectsOf(trace, 'callModel').map(({ input }) => input);
+    const isUp = calls.every(
+      ({ callId, dispatch }, n) => dispatch === (calls[n - 1]?.callId === callId ? calls[n - 1]!.dispatch : 0) + 1,
+    );
+    return isUp && isUnique(changes(calls.map((call) => call.callId)));
+  },
+
+  'a tool call is dispatched once': (trace) =>
+    isUnique(effectsOf(trace, 'callTool').map(({ input }) => input.toolCallId)),
+
+  'a key names one output': (trace) => {
+    const known = new Map<string, string>();
+    const outputs = [...effectsOf(trace, 'callModel'), ...records(trace)].flatMap(({ input }) => input.outputs);
+    return outputs.every((output) => {
+      const text = JSON.stringify(output);
+      const first = known.get(output.key) ?? text;
+      known.set(output.key, first);
+      return first === text;
+    });
+  },
+
+  'a run that rolls over starts nothing more': (trace) => {
+    const isOver = trace.map(({ effects }) => ofKind(effects, 'continueAsNew').length > 0);
+    return trace.every(
+      ({ event, effects }, n) =>
+        !isOver[n - 1] ||
+        event.kind === 'opened' ||
+        effects.every(({ kind }) => kind === 'continueAsNew' || kind === 'setAttention'),
+    );
+  },
+};
+
+/** Ids of every item that waits or runs, once for each place. */
+function placesOf({ queue, turn }: SessionState): string[] {
+  return [...[...queue, ...(turn?.steers ?? [])].map((item) => item.message.id), ...(turn?.itemIds ?? [])];
+}
+
+function waitingOutputs({ outbox, recording, turn }: SessionState): NewOutput[] {
+  return [...outbox, ...(recording?.outputs ?? []), ...((turn && openCall(turn)?.outputs) ?? [])];
+}
+
+/** The call in flight with its dispatch, when there is one. */
+function inFlight({ turn }: SessionState): string | null {
+  return turn?.step.kind === 'calling' ? `${turn.step.call.callId}/${turn.step.call.dispatch}` : null;
+}
+
+function repeatsIn(event: SessionEvent): string[] {
+  if (event.kind !== 'modelFinished') return [];
+  const repeats = event.result.kind === 'repeated' ? [event.result.first] : event.result.repeats;
+  return repeats.map((item) => item.itemId);
+}
+
+type EffectOf<Kind extends Effect['kind']> = Extract<Effect, { kind: Kind }>;
+
+function ofKind<Kind extends Effect['kind']>(effects: readonly Effect[], kind: Kind): EffectOf<Kind>[] {
+  return effects.filter((effect): effect is EffectOf<Kind> => effect.kind === kind);
+}
+
+function effectsOf<Kind extends Effect['kind']>(trace: readonly Transition[], kind: Kind): EffectOf<Kind>[] {
+  return trace.flatMap(({ effects }) => ofKind(effects, kind));
+}
+
+const records = (trace: readonly Transition[]) => effectsOf(trace, 'record');
+
+const isUnique = (ids: readonly string[]): boolean => new Set(ids).size === ids.length;
+
+const isSame = (left: readonly string[], right: readonly string[]): boolean =>
+  left.length === right.length && left.every((id) => right.includes(id));
+
+/** Each value once for every time that it follows another; `null` only separates. */
+function changes(values: readonly (string | null)[]): string[] {
+  return values.filter((value, n): value is string => value !== null && value !== (values[n - 1] ?? null));
+}
