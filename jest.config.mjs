@@ -17,8 +17,8 @@ export default {
       ...shared,
       displayName: 'server',
       testMatch: ['<rootDir>/test/end-to-end/**/*.test.ts'],
-      globalSetup: '<rootDir>/test/support/start-server.ts',
-      globalTeardown: '<rootDir>/test/support/stop-server.ts',
+      globalSetup: '<rootDir>/test/support/start-server.mjs',
+      globalTeardown: '<rootDir>/test/support/stop-server.mjs',
     },
   ],
 };

@@ -1,3 +1,4 @@
+import type { Profile } from '../../protocol/liveness.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import type { Effect } from './effects.js';
 import type { Moment, SessionEvent } from './events.js';
@@ -64,6 +65,13 @@ const OF_STATES: Invariants<SessionState> = {
   'no output waits in two places': (state) => isUnique(waitingOutputs(state).map((output) => output.key)),
 };
 
+const BUDGETS: [used: (turn: Turn) => number, limit: (profile: Profile) => number][] = [
+  [(turn) => turn.callCount, (profile) => profile.stepsPerTurn],
+  [(turn) => turn.used.resumes, (profile) => profile.resumesPerTurn],
+  [(turn) => turn.used.redispatches, (profile) => profile.redispatchesPerTurn],
+  [(turn) => turn.used.providerWaitMs, (profile) => profile.providerWaitPerTurnMs],
+];
+
 const OF_TRANSITIONS: Invariants<Transition> = {
   'a tool is dispatched only by a completed call that asked for it': ({ before, event, effects }) => {
     const tools = ofKind(effects, 'callTool').map((effect) => effect.input);
@@ -92,18 +100,13 @@ const OF_TRANSITIONS: Invariants<Transition> = {
       return maximumAttempts === 1 + left;
     }),
 
-  'no budget is used beyond its limit': ({ before, after }) => {
-    const { turn, profile } = after;
+  'no budget is used beyond its limit, whichever profile set it': ({ before, after: { turn, profile } }) => {
     if (turn === null) return true;
     const earlier = before.turn?.id === turn.id ? before.turn : null;
-    const within = (of: (turn: Turn) => number, limit: number) =>
-      of(turn) <= Math.max(limit, earlier ? of(earlier) : 0);
-    return (
-      within((each) => each.callCount, profile.stepsPerTurn) &&
-      within((each) => each.used.resumes, profile.resumesPerTurn) &&
-      within((each) => each.used.redispatches, profile.redispatchesPerTurn) &&
-      within((each) => each.used.providerWaitMs, profile.providerWaitPerTurnMs)
-    );
+    return BUDGETS.every(([used, limit]) => {
+      const limits = [limit(profile), limit(before.profile), earlier ? used(earlier) : 0];
+      return used(turn) <= Math.max(...limits);
+    });
   },
 
   'nothing is in flight at continue-as-new': ({ after, effects }) => {

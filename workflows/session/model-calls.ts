@@ -173,10 +173,10 @@ const again = (call: Call): Call => ({ ...call, dispatch: call.dispatch + 1 });
 
 /** A turn that has not begun waits in the queue; one that has is over, because its transcript or its agent is. */
 function suspend(state: SessionState, reason: Suspension['reason'], { call, failure, moment }: Refusal): SessionState {
-  const { message, attempt } = failure;
+  const { message } = failure;
   const told = notice(state, 'session_suspended', message);
   const suspended: Suspension = { reason, message };
-  if (hasSurelyNotBegun(told.turn!, call, attempt)) return suspendBeforeStart(told, call, suspended);
+  if (hasSurelyNotBegun(told.turn!, call)) return suspendBeforeStart(told, call, suspended);
   return { ...settle(told, moment.nowMs, 'interrupted', message), suspended };
 }
 
@@ -187,10 +187,9 @@ interface Refusal {
 }
 
 /**
- * Its only try was refused at the door. Of any other the store may know: it has claimed the turn's message then, and would take it
- * for a repeat in another turn.
+ * Every try of its first call was refused at the door. Of any other the store may know: it has claimed the turn's message then, and
+ * would take it for a repeat in another turn.
  */
-function hasSurelyNotBegun(turn: Turn, call: Call, attempt: number | null): boolean {
-  const refusedForProfile = turn.used.profileChanges;
-  return turn.callCount === 1 && attempt === 1 && call.dispatch === 1 + refusedForProfile;
+function hasSurelyNotBegun({ callCount, used }: Turn, call: Call): boolean {
+  return callCount === 1 && used.resumes === 0 && call.dispatch === 1 + used.profileChanges;
 }
