@@ -1,0 +1,74 @@
+import { toView } from '../../../workflows/session/view.js';
+import {
+  answers,
+  asksFor,
+  aSession,
+  after,
+  CHAIN,
+  fails,
+  NOW_MS,
+  receives,
+  recorded,
+  toolEnds,
+  when,
+} from '../../support/session-builders.js';
+
+const running = () => aSession(receives('m1'));
+
+test('an idle session shows its totals and its last outcome', () => {
+  expect(toView(aSession(receives('m1'), answers()), 42)).toMatchObject({
+    ...{ sessionId: 'acme/s1', agent: 'coder', status: 'idle', suspended: null, turn: null, queue: [], turns: 1 },
+    ...{ head: `${CHAIN}-1.1.out`, model: 'test-model', unrecorded: 1, historyEvents: 42 },
+    lastOutcome: { turnId: `${CHAIN}-1`, outcome: 'completed', reason: null },
+  });
+});
+
+test('outcomes count as unrecorded until the store has acknowledged them', () => {
+  const state = aSession(receives('m1'), answers(), receives('m2'), answers());
+  expect(toView(state, 1).unrecorded).toBe(2);
+  expect(toView(after(state, recorded, recorded), 1).unrecorded).toBe(0);
+});
+
+test('a running session shows its items, its queue, and its budgets', () => {
+  const state = after(
+    running(),
+    fails('WorkerLost', { attempt: 2 }),
+    receives('m2'),
+    receives('m3', { mode: 'queue' }),
+  );
+  expect(toView(state, 1)).toMatchObject({
+    status: 'running',
+    queue: [{ id: 'm3', kind: 'message' }],
+    turn: {
+      ...{ turnId: `${CHAIN}-1`, source: { kind: 'message', key: 'm1' }, startedAtMs: NOW_MS, items: ['m1', 'm2'] },
+      budgets: {
+        resumes: { used: 1, limit: 2 },
+        steps: { used: 1, limit: 200 },
+        redispatches: { used: 1, limit: 20 },
+        providerWaitMs: { used: 0, limit: 900_000 },
+      },
+    },
+  });
+});
+
+test.each([
+  ['a call', running(), `model call ${CHAIN}-1.1, dispatch 1`],
+  ['a wait', after(running(), fails('StoreUnavailable')), 'waiting (store_unavailable) until 2026-01-01T00:00:01.000Z'],
+  ['tools', after(running(), asksFor('look', 'send'), toolEnds(0)), 'tools: look (done), send'],
+  [
+    'the end of a run',
+    when(after(running(), asksFor('look')), toolEnds(0), { rollOverDue: true }).state,
+    'about to call the model',
+  ],
+])('%s is shown as a step', (_, state, step) => {
+  expect(toView(state, 1).turn?.step).toBe(step);
+});
+
+test('a suspended session says why', () => {
+  const view = toView(after(running(), fails('AgentUnavailable', { message: 'start its worker' })), 1);
+  expect(view).toMatchObject({
+    status: 'suspended',
+    suspended: { reason: 'agent_unavailable', message: 'start its worker' },
+    queue: [{ id: 'm1' }],
+  });
+});
