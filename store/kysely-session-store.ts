@@ -2,6 +2,7 @@ import type { RecordInput, TryRef } from '../protocol/calls.js';
 import type { NewOutput } from '../protocol/outputs.js';
 import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
+import { openTasks } from './open-tasks.js';
 import { findOutcome } from './outcomes.js';
 import { readOutputs } from './outputs.js';
 import { record } from './record.js';
@@ -50,6 +51,10 @@ export class KyselySessionStore implements SessionStore {
 
   finishTool(finish: FinishTool) {
     return this.#data.write((tx) => finishTool(tx, finish, Date.now()));
+  }
+
+  openTasks() {
+    return this.#data.read((db) => openTasks(db));
   }
 
   record(input: RecordInput) {

@@ -33,6 +33,9 @@ export interface SessionStore {
   /** Records a tool's result and its `ToolFinished` output; the first result wins. */
   finishTool(finish: FinishTool): Promise<void>;
 
+  /** Model tries and tool runs that began and are not known to have ended, whoever runs them. */
+  openTasks(): Promise<OpenTask[]>;
+
   /**
    * Writes outputs, outcomes (with their `TurnEnded` output), item fates and the session's projection; closes the calls of the ended turns.
    * The first outcome of a turn stands. A record that brings nothing new, or older outcomes than the newest known, leaves the projection alone.
@@ -126,6 +129,16 @@ export type BegunTool =
   | { kind: 'finished'; result: ToolResult }
   /** An earlier run began and never ended, and the tool may not be repeated. */
   | { kind: 'unknown' };
+
+export interface OpenTask {
+  kind: 'callModel' | 'callTool';
+  sessionId: string;
+  /** Id of the model call or of the tool call. */
+  id: string;
+  attempt: number;
+  workerInstance: string;
+  taskToken: string;
+}
 
 export interface FinishTool {
   sessionId: string;

@@ -22,7 +22,9 @@ import { choosePort } from './dev-server/ports.js';
 import { withProgress, type Report } from './dev-server/progress.js';
 import { startDevServer, type DevServer } from './dev-server/start-server.js';
 import { searchMachine } from './dev-server/temporal-sources.js';
+import { reap } from './reaper.js';
 import { Supervisor, type Running } from './supervisor.js';
+import { isKnownDead } from './worker-instance.js';
 import { startWorker, WorkerUnfitError } from './worker-process.js';
 
 const TEMPORAL_PORT = 7233;
@@ -133,13 +135,21 @@ export class DevInstance {
     const { report } = this.#settings;
     this.#worker = new Supervisor({
       name: 'the worker',
-      start: (stopping) =>
-        startWorker({ env: this.#workerEnv(server), logPath: this.#log('worker'), report, signal: stopping }),
+      start: async (stopping) => {
+        await this.#reap(server);
+        return startWorker({ env: this.#workerEnv(server), logPath: this.#log('worker'), report, signal: stopping });
+      },
       onStarted: (running) => this.#updateRecord({ workerPid: running.pid }),
       isFutile: (error) => error instanceof WorkerUnfitError,
       report,
     });
     return this.#worker.start();
+  }
+
+  /** What a worker that is gone was running must not wait for its stall budget. */
+  async #reap({ address, namespace }: DevServer): Promise<void> {
+    const ended = await reap({ address, namespace, store: this.#storePath() }, isKnownDead);
+    if (ended > 0) this.#settings.report(`${ended} task(s) of a lost worker go on with the next one`);
   }
 
   #workerEnv(server: DevServer): NodeJS.ProcessEnv {

@@ -1,6 +1,5 @@
 import { Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createActivities } from '../activities/create-activities.js';
 import type { AgentDefinition } from '../activities/agent.js';
@@ -15,6 +14,7 @@ import { loadAgents } from './load-agents.js';
 import { createLog } from './log.js';
 import { requireSearchAttributes } from './require-search-attributes.js';
 import { StartError } from './start-error.js';
+import { createWorkerInstance } from './worker-instance.js';
 
 const CONNECT_LIMIT_MS = 10_000;
 /** Running tries may finish for so long after a stop was asked for; then they end as `WorkerDraining`. */
@@ -51,13 +51,14 @@ function checkModels(config: Config): void {
 }
 
 async function checkServer(config: Config): Promise<void> {
-  const connection = await Connection.connect({ address: config.address, connectTimeout: CONNECT_LIMIT_MS }).catch((error: unknown) => {
+  const { address, namespace } = config;
+  const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch((error: unknown) => {
     throw new StartError(
-      `cannot reach a Temporal server at ${config.address} (${messageOf(error)}); start one with "npm start", or name yours with VIGIL_ADDRESS`,
+      `cannot reach a Temporal server at ${address} (${messageOf(error)}); start one with "npm start", or name yours with VIGIL_ADDRESS`,
     );
   });
   try {
-    await requireSearchAttributes(connection, config.namespace);
+    await requireSearchAttributes(connection, namespace);
   } finally {
     await connection.close();
   }
@@ -67,12 +68,14 @@ async function createWorker(config: Config, store: SessionStore, agents: ReturnT
   const connection = await NativeConnection.connect({ address: config.address });
   const bundle = compiledPath('workflow-bundle.js');
   if (!existsSync(bundle)) throw new StartError(`${bundle} is missing; build it with "npm run build"`);
+  const workerInstance = createWorkerInstance();
   return Worker.create({
     connection,
+    identity: workerInstance,
     namespace: config.namespace,
     taskQueue: config.taskQueue,
     workflowBundle: { codePath: bundle },
-    activities: createActivities({ store, agents, modelOf: rememberModels(config), workerInstance: `${process.pid}-${randomUUID()}` }),
+    activities: createActivities({ store, agents, modelOf: rememberModels(config), workerInstance }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
     maxConcurrentActivityTaskExecutions: 500,
@@ -102,6 +105,8 @@ async function serve(worker: Worker, onReady: () => void): Promise<void> {
     // The supervisor decides; a Ctrl-C in its terminal reaches this process too.
     process.on('SIGINT', () => undefined);
     process.on('disconnect', stop);
+    // The supervisor may have died while this process started.
+    if (!process.connected) return;
   } else {
     process.on('SIGINT', stop);
   }

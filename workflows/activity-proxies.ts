@@ -20,6 +20,9 @@ const NON_RETRYABLE = [
   'Defect',
 ];
 
+/** A tool that may be repeated is repeated after a lost worker too. */
+const TOOL_NON_RETRYABLE = NON_RETRYABLE.filter((type) => !['WorkerLost', 'WorkerDraining', 'StoreUnavailable'].includes(type));
+
 export function callModel({ input, profile, maximumAttempts }: Extract<Effect, { kind: 'callModel' }>) {
   return proxyActivities<SessionActivities>({
     startToCloseTimeout: TOTAL_LIMIT,
@@ -34,7 +37,7 @@ export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract
     startToCloseTimeout: TOTAL_LIMIT,
     heartbeatTimeout: heartbeatTimeoutMs,
     cancellationType: 'TRY_CANCEL',
-    retry: { maximumAttempts, initialInterval: 500, maximumInterval: 10_000, nonRetryableErrorTypes: NON_RETRYABLE },
+    retry: { maximumAttempts, initialInterval: 500, maximumInterval: 10_000, nonRetryableErrorTypes: TOOL_NON_RETRYABLE },
   }).callTool(input);
 }
 

@@ -1,0 +1,43 @@
+import type { Db } from './schema.js';
+import type { OpenTask } from './session-store.js';
+
+/** The registry: every model try and tool run that began and is not known to have ended. */
+export async function openTasks(db: Db): Promise<OpenTask[]> {
+  const tries = await db
+    .selectFrom('tries')
+    .innerJoin('calls', (join) =>
+      join.onRef('calls.session_id', '=', 'tries.session_id').onRef('calls.call_id', '=', 'tries.call_id'),
+    )
+    .select(['tries.session_id', 'tries.call_id as id', 'tries.attempt', 'tries.worker_instance', 'tries.task_token'])
+    .where('tries.ended_at_ms', 'is', null)
+    .where('calls.closed', '=', 0)
+    .execute();
+  const tools = await db
+    .selectFrom('tool_runs')
+    .select(['session_id', 'tool_call_id as id', 'attempt', 'worker_instance', 'task_token'])
+    .where('ended_at_ms', 'is', null)
+    .execute();
+  return [
+    ...tries.map((row) => toOpenTask('callModel', row)),
+    ...tools.map((row) => toOpenTask('callTool', row)),
+  ];
+}
+
+interface Row {
+  session_id: string;
+  id: string;
+  attempt: number;
+  worker_instance: string;
+  task_token: string;
+}
+
+function toOpenTask(kind: OpenTask['kind'], row: Row): OpenTask {
+  return {
+    kind,
+    sessionId: row.session_id,
+    id: row.id,
+    attempt: row.attempt,
+    workerInstance: row.worker_instance,
+    taskToken: row.task_token,
+  };
+}
