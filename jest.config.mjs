@@ -17,6 +17,7 @@ export default {
       ...shared,
       displayName: 'server',
       testMatch: ['<rootDir>/test/end-to-end/**/*.test.ts'],
+      setupFilesAfterEnv: ['<rootDir>/test/support/server-test-limits.mjs'],
       globalSetup: '<rootDir>/test/support/start-server.mjs',
       globalTeardown: '<rootDir>/test/support/stop-server.mjs',
     },

@@ -31,7 +31,7 @@ export interface ConnectOptions {
 
 /** Milliseconds that Temporal may take to answer; without a worker a query would wait for ever. */
 const ANSWER_LIMIT_MS = 5_000;
-const CONNECT_LIMIT_MS = 10_000;
+const CONNECT_LIMIT_MS = 5_000;
 
 const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD');
 const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');

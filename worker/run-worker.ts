@@ -16,7 +16,7 @@ import { requireSearchAttributes } from './require-search-attributes.js';
 import { StartError } from './start-error.js';
 import { createWorkerInstance } from './worker-instance.js';
 
-const CONNECT_LIMIT_MS = 10_000;
+const CONNECT_LIMIT_MS = 5_000;
 /** Running tries may finish for so long after a stop was asked for; then they end as `WorkerDraining`. */
 const GRACE_MS = 8_000;
 const FORCE_MS = 12_000;

@@ -5,7 +5,6 @@ import { SessionError } from '../session-error.js';
 import { chat } from './chat.js';
 import type { ChatFlags } from './chat-flags.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
-import { replay } from './replay.js';
 import { resume } from './resume.js';
 import { sessions } from './sessions.js';
 import { show } from './show.js';
@@ -64,7 +63,11 @@ function createProgram(exit: (code: number) => void): Command {
     .command('replay <path>')
     .description("Replays recorded histories against this version's workflow.")
     .option('--bundle <path>', 'another workflow bundle')
-    .action(async (path: string, flags: object) => exit(await replay(path, flags)));
+    .action(async (path: string, flags: object) => {
+      // Loaded only here: the worker's native library costs every other command half a second.
+      const { replay } = await import('./replay.js');
+      exit(await replay(path, flags));
+    });
   return program;
 }
 
