@@ -15,22 +15,30 @@ export interface ChildStart {
   readonly log: LogFile;
   /** How long the child may take to end once asked. */
   readonly graceMs: number;
+  /** A child that answers no ping for so long is frozen, and lost. */
+  readonly freezeMs: number;
 }
 
+const PING_MS = 1_000;
+
 /**
- * One worker process, from its start to its end. It must say `{kind: 'ready'}` once it takes work,
- * and end by itself within its grace time when asked by SIGTERM or when its channel closes.
+ * One worker process, from its start to its end. It must say `{kind: 'ready'}` once it takes work, answer `{kind: 'ping'}` with
+ * `{kind: 'pong'}`, and end by itself within its grace time when asked by SIGTERM or when its channel closes.
+ *
+ * A frozen process keeps its polls open and swallows tasks, so one that stops answering is killed: then it is a dead one.
  */
 export class WorkerChild {
   /** Settles once the process is gone, for whatever cause; never rejects. */
   readonly exited: Promise<ChildExit>;
   readonly #process: ChildProcess;
   readonly #graceMs: number;
+  readonly #freezeMs: number;
 
-  constructor({ modulePath, env, log, graceMs }: ChildStart) {
+  constructor({ modulePath, env, log, graceMs, freezeMs }: ChildStart) {
     // A process group of its own: the terminal's Ctrl-C is its owner's to handle.
     this.#process = fork(modulePath, [], { detached: true, env, stdio: ['ignore', log.fd, log.fd, 'ipc'] });
     this.#graceMs = graceMs;
+    this.#freezeMs = freezeMs;
     this.exited = new Promise((resolve) => {
       this.#process.once('exit', (code, signal) => resolve({ code, signal }));
       this.#process.once('error', () => resolve({ code: null, signal: null }));
@@ -45,8 +53,19 @@ export class WorkerChild {
   async ready(signal: AbortSignal): Promise<void> {
     for (;;) {
       const [message] = (await once(this.#process, 'message', { signal })) as [{ kind?: unknown }];
-      if (message.kind === 'ready') return;
+      if (message.kind === 'ready') return this.#watch();
     }
+  }
+
+  /** Counts answers, not time: an owner that was itself stopped for a while condemns nobody. */
+  #watch(): void {
+    let unanswered = 0;
+    this.#process.on('message', () => (unanswered = 0));
+    const pinging = setInterval(() => {
+      if (unanswered++ * PING_MS >= this.#freezeMs) this.kill();
+      else if (this.#process.connected) this.#process.send({ kind: 'ping' }, () => undefined);
+    }, PING_MS);
+    void this.exited.then(() => clearInterval(pinging));
   }
 
   async stop(): Promise<void> {

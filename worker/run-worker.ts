@@ -105,6 +105,9 @@ async function serve(worker: Worker, onReady: () => void): Promise<void> {
     // The supervisor decides; a Ctrl-C in its terminal reaches this process too.
     process.on('SIGINT', () => undefined);
     process.on('disconnect', stop);
+    process.on('message', (message: { kind?: unknown }) => {
+      if (message.kind === 'ping') process.send?.({ kind: 'pong' }, () => undefined);
+    });
     // The supervisor may have died while this process started.
     if (!process.connected) return;
   } else {

@@ -9,6 +9,9 @@ const READY_LIMIT_MS = 60_000;
 /** More than the worker gives its running tries (`run-worker.ts`: 12 s), so that it comes to its end by itself. */
 const STOP_LIMIT_MS = 15_000;
 
+/** More than any pause of a healthy process: a stuck event loop, a swapping machine. */
+const FREEZE_MS = 20_000;
+
 /** The worker did not come up for a reason of its own, like a faulty agent file or a missing key. */
 export class WorkerUnfitError extends Error {
   override readonly name = 'WorkerUnfitError';
@@ -27,7 +30,7 @@ export interface WorkerStart {
  */
 export async function startWorker({ env, logPath, report, signal }: WorkerStart): Promise<Running> {
   const log = new LogFile(logPath);
-  const child = new WorkerChild({ modulePath: compiledPath('worker/main.js'), env, log, graceMs: STOP_LIMIT_MS });
+  const child = new WorkerChild({ modulePath: compiledPath('worker/main.js'), env, log, graceMs: STOP_LIMIT_MS, freezeMs: FREEZE_MS });
   log.close();
   try {
     await withProgress(report, 'starting the worker', () => becomesReady(child, log, signal));
