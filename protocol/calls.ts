@@ -34,6 +34,20 @@ export interface CallModelInput {
   /** Outputs known at dispatch; written before the provider is asked. */
   outputs: NewOutput[];
   profileVersion: string;
+  settlement: Settlement;
+}
+
+/** What the session knows of the turn, so that the call that turns out to be its last one can record its outcome itself. */
+export interface Settlement {
+  source: TurnSource;
+  silent: boolean;
+  startedAtMs: number;
+  /** Of the turn's completed calls so far. */
+  usage: Usage;
+  /** Items whose fate is this turn's: the one that opened it first. */
+  items: { itemId: string; contentHash: string }[];
+  /** Items that wait for turns of their own. */
+  queued: number;
 }
 
 /** Why a completed call ended, as the session needs to know it. */
@@ -57,6 +71,8 @@ export type CallModelResult =
       usage: Usage;
       model: string;
       attempt: number;
+      /** How the turn ended, already recorded, when this call was its last; `null` when it goes on with tools. */
+      settled: { outcome: OutcomeKind; reason: string | null; endedAtMs: number } | null;
       /** Items of `append` that were repeats of older ones, with what became of those. */
       repeats: ItemRecord[];
     }

@@ -18,7 +18,8 @@ export interface TurnSource {
 export type Disposition =
   | { kind: 'started'; turnId: string }
   | { kind: 'steered'; turnId: string }
-  | { kind: 'queued'; position: number }
+  /** `mayJoin`: the running turn that takes it in if that has another step. */
+  | { kind: 'queued'; position: number; mayJoin?: string }
   | { kind: 'refused'; reason: RefusalReason; message: string }
   | { kind: 'duplicate'; fate: Fate | 'pending'; turnId: string | null; contentDiffers: boolean };
 

@@ -20,6 +20,10 @@ export const LIMITS = {
   queuedChars: 512 * 1024,
   /** Remembered item ids in the workflow's state; older ones are remembered by the store. */
   rememberedItems: 200,
+  /** Characters that one model call may produce: text, reasoning and tool arguments. Ends a model that never stops. */
+  outputCharsPerCall: 1_000_000,
+  /** Tool calls of one answer: their references enter history. */
+  toolCallsPerCall: 200,
   /** Characters of a tool result that are shown to the model; the whole is stored. */
   toolResultChars: 32 * 1024,
   /** Characters of an error message that enters history or the journal. */
@@ -30,7 +34,9 @@ const SESSION_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const DEFAULT_TENANT = 'default';
 
 /** A workflow id `<tenant>/<name>`, or why the given text is not one. A bare name belongs to tenant `default`. */
-export function parseSessionId(text: string): { sessionId: string; tenant: string; name: string } | { problem: string } {
+export function parseSessionId(
+  text: string,
+): { sessionId: string; tenant: string; name: string } | { problem: string } {
   const parts = text.split('/');
   const [tenant, name] = parts.length === 1 ? [DEFAULT_TENANT, parts[0]] : parts;
   for (const [what, value] of [

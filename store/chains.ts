@@ -32,13 +32,13 @@ export async function findStart(tx: Tx, session: LockedSession, begin: BeginTry)
 const RESTARTED = 'The session was started anew after its workflow had ended. It continues from the transcript it had.';
 
 /** Nothing of the chain before may write any more, and what it left unfinished on people's screens goes. */
-export async function enterChain(tx: Tx, session: LockedSession): Promise<NewOutput[]> {
+export async function enterChain(tx: Tx, session: LockedSession, nowMs: number): Promise<NewOutput[]> {
   await tx
     .insertInto('ended_chains')
     .values({ session_id: session.session_id, chain: session.chain })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  return closeCalls(tx, { sessionId: session.session_id });
+  return closeCalls(tx, { sessionId: session.session_id }, nowMs);
 }
 
 export async function hasEnded(tx: Tx, sessionId: string, chain: string): Promise<boolean> {

@@ -5,22 +5,15 @@ import type { OpenTask } from './session-store.js';
 export async function openTasks(db: Db): Promise<OpenTask[]> {
   const tries = await db
     .selectFrom('tries')
-    .innerJoin('calls', (join) =>
-      join.onRef('calls.session_id', '=', 'tries.session_id').onRef('calls.call_id', '=', 'tries.call_id'),
-    )
-    .select(['tries.session_id', 'tries.call_id as id', 'tries.attempt', 'tries.worker_instance', 'tries.task_token'])
-    .where('tries.ended_at_ms', 'is', null)
-    .where('calls.closed', '=', 0)
+    .select(['session_id', 'call_id as id', 'attempt', 'worker_instance', 'task_token'])
+    .where('ended_at_ms', 'is', null)
     .execute();
   const tools = await db
     .selectFrom('tool_runs')
     .select(['session_id', 'tool_call_id as id', 'attempt', 'worker_instance', 'task_token'])
     .where('ended_at_ms', 'is', null)
     .execute();
-  return [
-    ...tries.map((row) => toOpenTask('callModel', row)),
-    ...tools.map((row) => toOpenTask('callTool', row)),
-  ];
+  return [...tries.map((row) => toOpenTask('callModel', row)), ...tools.map((row) => toOpenTask('callTool', row))];
 }
 
 interface Row {

@@ -11,10 +11,10 @@ const BETWEEN_SEGMENTS = '\n\n';
  * Ends a turn in the store: its one outcome, and its calls closed to whoever still runs them.
  * Returns the outputs that tell of it, the last one `TurnEnded`; none when the turn had its outcome before.
  */
-export async function endTurn(tx: Tx, sessionId: string, outcome: TurnOutcome): Promise<NewOutput[]> {
+export async function endTurn(tx: Tx, sessionId: string, outcome: TurnOutcome, nowMs: number): Promise<NewOutput[]> {
   const segments = await turnTexts(tx, sessionId, outcome.turnId);
   if (!(await isFirstOutcome(tx, sessionId, outcome, segments))) return [];
-  const discards = await closeCalls(tx, { sessionId, turnId: outcome.turnId });
+  const discards = await closeCalls(tx, { sessionId, turnId: outcome.turnId }, nowMs);
   return [...discards, turnEnded(outcome, segments)];
 }
 

@@ -16,7 +16,7 @@ export async function record(tx: Tx, input: RecordInput, nowMs: number): Promise
   const ended: TurnOutcome[] = [];
   const outputs = [...input.outputs];
   for (const outcome of input.outcomes) {
-    const ofTurn = await endTurn(tx, input.sessionId, outcome);
+    const ofTurn = await endTurn(tx, input.sessionId, outcome, nowMs);
     if (ofTurn.length > 0) ended.push(outcome);
     outputs.push(...ofTurn);
   }
@@ -54,7 +54,8 @@ function newestOf(outcomes: readonly TurnOutcome[]): TurnOutcome | undefined {
 
 /** An item ends once and in one turn: what is known of it is only added to. */
 async function recordItems(tx: Tx, sessionId: string, items: readonly ItemRecord[]): Promise<void> {
-  const byId = new Map(items.map((item) => [item.itemId, item]));
+  const byId = new Map<string, ItemRecord>();
+  for (const item of items) if ((byId.get(item.itemId)?.fate ?? 'pending') === 'pending') byId.set(item.itemId, item);
   if (byId.size === 0) return;
   await tx
     .insertInto('items')

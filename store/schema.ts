@@ -91,7 +91,6 @@ export interface TriesTable {
   started_at_ms: number;
   ended_at_ms: number | null;
   streamed: Flag;
-  discarded: Flag;
 }
 
 export interface ItemsTable {

@@ -20,7 +20,7 @@ export interface SessionStore {
   appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]): Promise<void>;
   /** Ends a call with its result: assistant entry, outputs, result row, the session's head. Fenced. Repeated by the same try it changes nothing. */
   finishTry(finish: FinishTry): Promise<void>;
-  /** Clears the try's registry row. Not fenced, never throws `StaleTryError`; an unknown try is ignored. */
+  /** Takes a try that ended without a result off the registry; a finished one is off already. Not fenced, never throws `StaleTryError`; an unknown try is ignored. */
   endTry(tryRef: TryRef): Promise<void>;
 
   /** The chain of entries from the root to `head`, oldest first. Throws `TranscriptMissingError` when any is absent. */
@@ -101,6 +101,8 @@ export interface FinishTry extends TryRef {
   outputs: NewOutput[];
   /** Its `head` is `assistantEntryId(callId)`. */
   result: AnsweredResult;
+  /** When the call ends its turn: what `record` would be given, written in the same transaction. */
+  settles?: RecordInput;
 }
 
 export type AnsweredResult = Extract<CallModelResult, { kind: 'answered' }>;

@@ -5,7 +5,11 @@ import type { Tx } from './schema.js';
  * Closes the calls of a turn, or of the whole session, that have no result: their tries may not write any more,
  * and what these showed is taken back. Returns the outputs that tell so.
  */
-export async function closeCalls(tx: Tx, scope: { sessionId: string; turnId?: string }): Promise<NewOutput[]> {
+export async function closeCalls(
+  tx: Tx,
+  scope: { sessionId: string; turnId?: string },
+  nowMs: number,
+): Promise<NewOutput[]> {
   const calls = await openCalls(tx, scope);
   if (calls.length === 0) return []; // the usual end of a turn: every call was answered
   const discards: NewOutput[] = [];
@@ -17,8 +21,20 @@ export async function closeCalls(tx: Tx, scope: { sessionId: string; turnId?: st
       .where('session_id', '=', scope.sessionId)
       .where('call_id', '=', call.callId)
       .execute();
+    await endTries(tx, { sessionId: scope.sessionId, callId: call.callId }, nowMs);
   }
   return discards;
+}
+
+/** Takes every try of a call that is over off the registry, also those that a crash left there. */
+export async function endTries(tx: Tx, call: { sessionId: string; callId: string }, nowMs: number): Promise<void> {
+  await tx
+    .updateTable('tries')
+    .set({ ended_at_ms: nowMs })
+    .where('session_id', '=', call.sessionId)
+    .where('call_id', '=', call.callId)
+    .where('ended_at_ms', 'is', null)
+    .execute();
 }
 
 function openCalls(tx: Tx, { sessionId, turnId }: { sessionId: string; turnId?: string }) {
@@ -38,34 +54,26 @@ export interface CallTries {
   except?: TryNumber;
 }
 
-/** Marks every try of an unfinished call that showed something, and returns its `TextStreamDiscarded` for the journal (P6). */
+/**
+ * The `TextStreamDiscarded` of every try of an unfinished call that showed something (P6). Its key names the try, so the journal
+ * takes it once, with the reason that came first.
+ */
 export async function discardStreams(
   tx: Tx,
   call: CallTries,
   reasonFor: (tried: TryNumber) => DiscardReason,
 ): Promise<NewOutput[]> {
-  const streams = (await openStreams(tx, call)).filter((tried) => !isSameTry(tried, call.except));
-  for (const { dispatch, attempt } of streams) {
-    await tx
-      .updateTable('tries')
-      .set({ discarded: 1 })
-      .where('session_id', '=', call.sessionId)
-      .where('call_id', '=', call.callId)
-      .where('dispatch', '=', dispatch)
-      .where('attempt', '=', attempt)
-      .execute();
-  }
+  const streams = (await streamedTries(tx, call)).filter((tried) => !isSameTry(tried, call.except));
   return streams.map((tried) => toDiscard(call, tried, reasonFor(tried)));
 }
 
-function openStreams(tx: Tx, { sessionId, callId }: CallTries): Promise<TryNumber[]> {
+function streamedTries(tx: Tx, { sessionId, callId }: CallTries): Promise<TryNumber[]> {
   return tx
     .selectFrom('tries')
     .select(['dispatch', 'attempt'])
     .where('session_id', '=', sessionId)
     .where('call_id', '=', callId)
     .where('streamed', '=', 1)
-    .where('discarded', '=', 0)
     .orderBy('dispatch')
     .orderBy('attempt')
     .execute();

@@ -4,10 +4,11 @@ import { enterChain, findStart, type Start } from './chains.js';
 import { type Claims, findClaims, repeatOutput, takeItems } from './claims.js';
 import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, requireSameInput, resultOf } from './fence.js';
 import { saveSession } from './outputs.js';
+import { record } from './record.js';
 import type { Tx } from './schema.js';
 import { assistantEntryId, type BeginTry, type BegunTry, type EntryContent, type FinishTry } from './session-store.js';
 import { enterSession, type LockedSession, lockSession } from './sessions.js';
-import { discardStreams } from './streams.js';
+import { discardStreams, endTries } from './streams.js';
 import { addEntries, appendInputs } from './transcript.js';
 
 /**
@@ -56,7 +57,7 @@ interface Opening {
 }
 
 async function open(tx: Tx, { session, begin, call, start, claims, nowMs }: Opening): Promise<BegunTry> {
-  const ofOldChain = start.startsChain ? await enterChain(tx, session) : [];
+  const ofOldChain = start.startsChain ? await enterChain(tx, session, nowMs) : [];
   await takeItems(tx, begin, claims);
   const base = await appendInputs(tx, begin, start.base, claims);
   const ofEarlierTries = call ? await discardEarlierTries(tx, begin) : [];
@@ -98,7 +99,6 @@ async function registerTry(tx: Tx, begin: BeginTry, base: string | null, nowMs: 
       started_at_ms: nowMs,
       ended_at_ms: null,
       streamed: 0,
-      discarded: 0,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
@@ -145,6 +145,7 @@ export async function finishTry(tx: Tx, finish: FinishTry, nowMs: number): Promi
   ]);
   await saveSession(tx, session, finish.outputs, { head }, nowMs);
   await closeCall(tx, finish);
+  await endTries(tx, finish, nowMs);
 }
 
 /** Mistakes of the caller that would tear the transcript apart. */

@@ -99,7 +99,6 @@ async function createCalls(db: AnyDb): Promise<void> {
     .addColumn('started_at_ms', 'bigint', (column) => column.notNull())
     .addColumn('ended_at_ms', 'bigint')
     .addColumn('streamed', 'integer', (column) => column.notNull())
-    .addColumn('discarded', 'integer', (column) => column.notNull())
     .addPrimaryKeyConstraint('tries_key', ['session_id', 'call_id', 'dispatch', 'attempt'])
     .execute();
   await db.schema
@@ -117,6 +116,9 @@ async function createCalls(db: AnyDb): Promise<void> {
     .addColumn('result', 'text')
     .addPrimaryKeyConstraint('tool_runs_key', ['session_id', 'tool_call_id'])
     .execute();
+  // The registry is what has not ended, few among all that ever ran.
+  await sql`create index tries_open on tries (session_id, call_id) where ended_at_ms is null`.execute(db);
+  await sql`create index tool_runs_open on tool_runs (session_id, tool_call_id) where ended_at_ms is null`.execute(db);
 }
 
 async function createTurns(db: AnyDb): Promise<void> {

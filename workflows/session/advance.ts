@@ -24,8 +24,8 @@ export function advance(state: SessionState, moment: Moment): Change {
 function dispatch(state: SessionState, moment: Moment): Change {
   if (moment.rollOverDue || state.suspended) return unchanged(state);
   if (!state.turn) {
-    if (state.queue.length === 0) return unchanged(state);
-    return dispatch(startTurn(state, moment.nowMs), moment);
+    const [opener] = state.queue;
+    return opener ? dispatch(startTurn(state, opener, moment.nowMs), moment) : unchanged(state);
   }
   if (state.turn.step.kind !== 'toDispatch') return unchanged(state);
   return andThen(dispatchModel(state, moment), (sofar) => (sofar.turn ? unchanged(sofar) : dispatch(sofar, moment)));

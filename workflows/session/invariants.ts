@@ -94,9 +94,16 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     return isSame(started, isNew ? [inFlight(after)!] : []);
   },
 
+  'a call goes out again only after a wait, or at the cost of a budget': ({ before, event, after }) => {
+    const isAgain = inFlight(after) !== inFlight(before) && dispatchOf(after) > 1;
+    if (!isAgain || event.kind === 'timerFired') return true;
+    const spent = (state: SessionState) => state.turn!.used.redispatches + state.turn!.used.profileChanges;
+    return spent(after) === spent(before) + 1;
+  },
+
   'a call is offered no more tries than the resume budget leaves': ({ after, effects }) =>
     ofKind(effects, 'callModel').every(({ maximumAttempts, profile }) => {
-      const left = Math.max(0, profile.resumesPerTurn - after.turn!.used.resumes);
+      const left = Math.max(0, profile.resumesPerTurn - (after.turn?.used.resumes ?? 0));
       return maximumAttempts === 1 + left;
     }),
 
@@ -214,6 +221,10 @@ function inFlight({ turn }: SessionState): string | null {
   return turn?.step.kind === 'calling' ? `${turn.step.call.callId}/${turn.step.call.dispatch}` : null;
 }
 
+function dispatchOf({ turn }: SessionState): number {
+  return turn?.step.kind === 'calling' ? turn.step.call.dispatch : 0;
+}
+
 function repeatsIn(event: SessionEvent): string[] {
   if (event.kind !== 'modelFinished') return [];
   const repeats = event.result.kind === 'repeated' ? [event.result.first] : event.result.repeats;
@@ -234,8 +245,10 @@ const records = (trace: readonly Transition[]) => effectsOf(trace, 'record');
 
 const isUnique = (ids: readonly string[]): boolean => new Set(ids).size === ids.length;
 
-const isSame = (left: readonly string[], right: readonly string[]): boolean =>
-  left.length === right.length && left.every((id) => right.includes(id));
+function isSame(left: readonly string[], right: readonly string[]): boolean {
+  const others = new Set(right);
+  return left.length === right.length && left.every((id) => others.has(id));
+}
 
 /** Each value once for every time that it follows another; `null` only separates. */
 function changes(values: readonly (string | null)[]): string[] {

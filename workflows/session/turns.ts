@@ -6,10 +6,9 @@ import { notice, say } from './outbox.js';
 import { setFates } from './seen-items.js';
 import type { Call, QueuedItem, SessionState, Suspension, Turn } from './state.js';
 
-/** Opens a turn for the head of the queue. Nothing is told or written before its first call begins. */
-export function startTurn(state: SessionState, nowMs: number): SessionState {
-  const [opener, ...queue] = state.queue;
-  if (!opener) return state;
+/** Opens a turn for the head of the queue, its `opener`. Nothing is told or written before its first call begins. */
+export function startTurn(state: SessionState, opener: QueuedItem, nowMs: number): SessionState {
+  const queue = state.queue.slice(1);
   const turnCount = state.turnCount + 1;
   const id = `${state.chain}-${turnCount}`;
   const { message } = opener;
@@ -44,8 +43,7 @@ export function toAppend({ message, contentHash }: QueuedItem): AppendItem {
 
 /** The one way a turn ends: releases the session, notes the outcome for the record, and gives back what did not get in. */
 export function settle(state: SessionState, nowMs: number, outcome: OutcomeKind, reason: string | null): SessionState {
-  const { turn } = state;
-  if (!turn) return state;
+  const turn = state.turn!;
   const ended: TurnOutcome = {
     turnId: turn.id,
     outcome,

@@ -31,8 +31,8 @@ export function describeJournal(fixture: StoreFixture): void {
 
   test('an output written twice keeps what the first said', async () => {
     const { store } = fixture;
-    await store.record(aRecord({ outputs: [aNotice('n1', 'first')] }));
-    await store.record(aRecord({ outputs: [aNotice('n1', 'second')] }));
+    await store.record(aRecord({ outputs: [aNotice('n1', 'first'), aNotice('n1', 'second')] }));
+    await store.record(aRecord({ outputs: [aNotice('n1', 'third')] }));
     expect(await journal(store)).toMatchObject([{ message: 'first' }]);
   });
 
@@ -90,7 +90,7 @@ export function describeJournal(fixture: StoreFixture): void {
 
   test('takes thousands of outputs at once, with the same repeated', async () => {
     const { store } = fixture;
-    const many = Array.from({ length: 2_345 }, (_, index) => aNotice(`n${index}`));
+    const many = Array.from({ length: 6_789 }, (_, index) => aNotice(`n${index}`));
     await store.record(aRecord({ outputs: many.slice(0, 1_000) }));
     await store.record(aRecord({ outputs: many }));
     expect(await seqs()).toEqual(many.map((_, index) => index + 1));

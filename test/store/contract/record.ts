@@ -97,9 +97,10 @@ export function describeRecord(fixture: StoreFixture): void {
     expect(await store.findItem(SESSION, 'm1')).toEqual(anItem('m1', { fate: 'answered', turnId: 't1' }));
   });
 
-  test('an item given twice in one record is recorded as the later one says', async () => {
+  test('an item given several times in one record ends as its first end says', async () => {
     const { store } = fixture;
-    await store.record(aRecord({ items: [anItem('m1', { fate: 'pending' }), anItem('m1', { fate: 'steered' })] }));
+    const fates = ['pending', 'steered', 'pending', 'dropped'] as const;
+    await store.record(aRecord({ items: fates.map((fate) => anItem('m1', { fate })) }));
     expect(await store.findItem(SESSION, 'm1')).toMatchObject({ fate: 'steered' });
   });
 

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../protocol/limits.js';
+import type { SessionEvent } from '../../../workflows/session/events.js';
 import {
   aMessage,
   answers,
@@ -141,7 +142,7 @@ describe('the limits', () => {
 
   test('a turn into which too many messages were steered takes no more', () => {
     let state = running();
-    for (let n = 0; n < LIMITS.rememberedItems + 50; n++) {
+    for (let n = 0; n < LIMITS.rememberedItems + 40; n++) {
       state = after(state, receives(`s${n}`), recorded);
       if (n % 50 === 49) state = after(state, answers());
     }
@@ -151,9 +152,9 @@ describe('the limits', () => {
   });
 });
 
-test.each([
+test.each<[string, SessionEvent, string]>([
   ['a payload that cannot be read', signal({ id: 'm1' }), 'malformed_signal'],
-  ['a signal without arguments', { kind: 'signalReceived', name: 'message', args: [] } as const, 'malformed_signal'],
+  ['a signal without arguments', { kind: 'signalReceived', name: 'message', args: [] }, 'malformed_signal'],
   ['a signal of another name', signal(aMessage({ id: 'm1' }), 'wink'), 'unknown_signal'],
   ['a signal with a very long name', signal({}, 'w'.repeat(5_000)), 'unknown_signal'],
 ])('%s is dropped with a notice and changes nothing else', (_, event, code) => {

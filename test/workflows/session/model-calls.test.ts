@@ -1,7 +1,9 @@
 import type { OutcomeKind } from '../../../protocol/fates.js';
 import { DEFAULT_PROFILE, profileVersion } from '../../../protocol/liveness.js';
-import type { CallFailure } from '../../../workflows/session/events.js';
+import type { CallFailure, SessionEvent } from '../../../workflows/session/events.js';
 import {
+  aFailure,
+  anAnswer,
   answers,
   asksFor,
   aSession,
@@ -141,8 +143,8 @@ test('a turn that used its steps fails with what it did so far', () => {
 
 describe('a report that comes late', () => {
   const { callId } = callOf(running());
-  const finished = answers()(running());
-  const failed = fails('Defect')(running());
+  const finished: SessionEvent = { kind: 'modelFinished', callId, dispatch: 1, result: anAnswer(callId) };
+  const failed: SessionEvent = { kind: 'modelFailed', callId, dispatch: 1, failure: aFailure('Defect') };
 
   test.each([
     ['of an older dispatch', after(running(), fails('WorkerLost'))],
@@ -155,4 +157,9 @@ describe('a report that comes late', () => {
     expect(when(state, finished)).toEqual({ state, effects: [] });
     expect(when(state, failed)).toEqual({ state, effects: [] });
   });
+});
+
+test('what no type allows is a fault, not a silence', () => {
+  expect(() => when(running(), fails('Sunspots' as CallFailure['type']))).toThrow();
+  expect(() => when(running(), { kind: 'eclipse' } as unknown as SessionEvent)).toThrow();
 });

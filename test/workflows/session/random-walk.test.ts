@@ -1,7 +1,8 @@
+import { problemsAtRest } from '../../support/session-rest.js';
 import { SimulatedSession } from '../../support/session-simulation.js';
 
 const STEPS = 2_500;
-/** `VIGIL_WALK_SEED=17 npx jest random-walk` walks that seed only. */
+/** `VIGIL_WALK_SEED=17` walks that seed only. */
 const asked = process.env['VIGIL_WALK_SEED'];
 const SEEDS = asked === undefined ? [1, 2, 3, 4, 5, 6, 7, 8] : [Number(asked)];
 
@@ -13,11 +14,10 @@ test.each(SEEDS)(
     try {
       for (; step < STEPS; step++) session.step();
       session.drain();
-      session.requireRest();
+      expect(problemsAtRest(session)).toEqual([]);
     } catch (error) {
-      throw new Error(`seed ${seed}, step ${step} (VIGIL_WALK_SEED=${seed} repeats it): ${String(error)}`, {
-        cause: error,
-      });
+      const where = `seed ${seed}, step ${step} (VIGIL_WALK_SEED=${seed} repeats it)`;
+      throw new Error(`${where}: ${String(error)}`, { cause: error });
     }
   },
 );

@@ -80,7 +80,7 @@ describe('an answer', () => {
 });
 
 describe('a steered message', () => {
-  const steered = () => after(running(), receives('m2'), receives('m3'), recorded);
+  const steered = () => after(running(), receives('m2'), receives('m3'), recorded, recorded);
 
   test('joins at the next step boundary, after the tool results', () => {
     const state = after(steered(), asksFor('look'), receives('m4'), toolEnds(0));

@@ -89,7 +89,10 @@ describe('a busy provider', () => {
       receives('m1'),
       fails('ModelBusy', { retryAfterMs: 20_000 }),
     );
-    const change = when(after(state, timerFires), fails('ModelBusy', { retryAfterMs: 20_000, message: 'overloaded' }));
+    const change = when(
+      after(state, recorded, timerFires),
+      fails('ModelBusy', { retryAfterMs: 20_000, message: 'overloaded' }),
+    );
     expect(effectOf(change, 'record').input.outcomes).toMatchObject([
       { outcome: 'failed', reason: expect.stringMatching(/overloaded .*30 s/) as string },
     ]);

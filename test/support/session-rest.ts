@@ -1,0 +1,62 @@
+import { brokenOver } from '../../workflows/session/invariants.js';
+import { count, type SimulatedSession } from './session-simulation.js';
+
+/** What is wrong with a session that has come to its end; nothing, if nothing was lost or doubled on the way. */
+export function problemsAtRest(session: SimulatedSession): string[] {
+  return [
+    ...brokenOver(session.trace).map((sentence) => `over its life it does not hold that ${sentence}`),
+    ...leftovers(session),
+    ...problemsOfItems(session),
+    ...problemsOfTurns(session),
+  ];
+}
+
+function leftovers({ state }: SimulatedSession): string[] {
+  const { turn, suspended, queue, outbox, recording, unrecorded, timerAtMs, carried } = state;
+  const places = { turn, suspended, recording, timerAtMs, queue, outbox, carried, ...unrecorded };
+  return Object.entries(places).flatMap(([place, held]) =>
+    held === null || (Array.isArray(held) && held.length === 0) ? [] : [`${place} still holds ${JSON.stringify(held)}`],
+  );
+}
+
+/** Each acceptance ends once and is told once; the message is in the transcript once, unless it was left out for a reason. */
+function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSession): string[] {
+  const places = toldPlaces(store);
+  const transcript = new Map<string, number>();
+  for (const id of store.messagesAt(state.head)) count(transcript, id);
+  return [...accepted].flatMap(([id, times]) => {
+    const [endings, told, held] = [ended, places, transcript].map((counts) => counts.get(id) ?? 0) as [
+      number,
+      number,
+      number,
+    ];
+    const fate = store.items.get(id)?.fate ?? 'pending';
+    return [
+      ...(endings === times ? [] : [`message ${id} was accepted ${times} times and ended ${endings} times`]),
+      ...(fate !== 'pending' ? [] : [`the store does not know what became of message ${id}`]),
+      ...(told > 0 && told <= times
+        ? []
+        : [`message ${id} was accepted ${times} times and told ${told} times where it went`]),
+      ...(held === 1 || (held === 0 && leftOut.has(id)) ? [] : [`message ${id} is ${held} times in the transcript`]),
+    ];
+  });
+}
+
+function toldPlaces(store: SimulatedSession['store']): Map<string, number> {
+  const places = new Map<string, number>();
+  for (const output of store.journal.values()) {
+    if (output.kind !== 'MessageReceived') continue;
+    if (['started', 'steered', 'queued'].includes(output.disposition.kind)) count(places, output.messageId);
+  }
+  return places;
+}
+
+/** A turn that was told of has an outcome, and the other way round. */
+function problemsOfTurns({ store }: SimulatedSession): string[] {
+  const outputs = [...store.journal.values()];
+  const started = new Set(outputs.flatMap((output) => (output.kind === 'TurnStarted' ? [output.turnId] : [])));
+  return [
+    ...[...started].filter((id) => !store.outcomes.has(id)).map((id) => `turn ${id} has no outcome`),
+    ...[...store.outcomes.keys()].filter((id) => !started.has(id)).map((id) => `nobody was told that turn ${id} began`),
+  ];
+}

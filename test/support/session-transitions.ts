@@ -1,0 +1,58 @@
+import type { SessionEvent } from '../../workflows/session/events.js';
+import type { Transition } from '../../workflows/session/invariants.js';
+import type { SessionState } from '../../workflows/session/state.js';
+import { placeOf } from './session-builders.js';
+
+/**
+ * A transition in the words of docs/session-states.md: `from | event | how the turn ended | to`; `null` for one of a kind that the page
+ * does not list because it never leads anywhere.
+ */
+export function toRow({ before, event, moment, after }: Transition): string | null {
+  const from = placeOf(before);
+  const to = placeOf(after);
+  if (moment.rollOverDue) return `${from} | ${to}`;
+  const name = nameOf(event, { before, after });
+  const ended = endOf({ before, after });
+  if (name === null && from === to && ended === '-') return null;
+  return [from, name ?? event.kind, ended, to].join(' | ');
+}
+
+function callIsInFlight({ turn }: SessionState, { callId, dispatch }: { callId: string; dispatch: number }): boolean {
+  const step = turn?.step;
+  return step?.kind === 'calling' && step.call.callId === callId && step.call.dispatch === dispatch;
+}
+
+type Ends = Pick<Transition, 'before' | 'after'>;
+
+function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
+  switch (event.kind) {
+    case 'opened':
+      return 'run opens';
+    case 'signalReceived':
+      return after.seen.length > before.seen.length || after.seen.at(-1)?.id !== before.seen.at(-1)?.id
+        ? 'message'
+        : null;
+    case 'modelFinished':
+      if (!callIsInFlight(before, event)) return null;
+      if (event.result.kind === 'repeated') return 'opener is a repeat';
+      return placeOf(after) === 'tools' ? 'answer with tool calls' : 'final answer';
+    case 'modelFailed':
+      return callIsInFlight(before, event) ? event.failure.type : null;
+    case 'toolFinished':
+    case 'toolFailed':
+      return before.turn === after.turn ? null : 'tool ends';
+    case 'timerFired':
+      return placeOf(before) === 'waiting' ? 'timer fires' : null;
+    case 'resumeRequested':
+      return before.suspended ? 'resume' : null;
+    case 'recorded':
+      return null;
+  }
+}
+
+function endOf({ before, after }: Ends): string {
+  const { turn } = before;
+  if (turn === null || after.turn?.id === turn.id) return '-';
+  const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
+  return outcomes.find((ended) => ended.turnId === turn.id)?.outcome ?? 'never began';
+}

@@ -1,0 +1,236 @@
+import type { Effect } from '../../../workflows/session/effects.js';
+import type { SessionEvent } from '../../../workflows/session/events.js';
+import { brokenBy, brokenOver, type Transition } from '../../../workflows/session/invariants.js';
+import type { SessionState, Turn } from '../../../workflows/session/state.js';
+import {
+  answers,
+  anAnswer,
+  asksFor,
+  aSession,
+  after,
+  CHAIN,
+  fails,
+  type Happening,
+  isRepeat,
+  NOW_MS,
+  opened,
+  receives,
+  recorded,
+  resumes,
+  timerFires,
+  toolEnds,
+  turnOf,
+  watching,
+  when,
+} from '../../support/session-builders.js';
+
+const moment = { nowMs: NOW_MS, rollOverDue: false };
+const running = aSession(receives('m1'));
+const answered = after(running, answers());
+
+/** What really happens, for a test to falsify. */
+function taken(before: SessionState, happening: Happening, at = moment): Transition {
+  let seen: Transition | null = null;
+  watching(
+    (transition) => (seen = transition),
+    () => when(before, happening, at),
+  );
+  return seen!;
+}
+
+/** A transition that only leads to this state. */
+const to = (state: SessionState): Transition => ({ before: state, event: opened, moment, after: state, effects: [] });
+const withTurn = (state: SessionState, over: Partial<Turn>): SessionState => ({
+  ...state,
+  turn: { ...turnOf(state), ...over },
+});
+const doing = (effects: Effect[], over: Partial<Transition> = {}): Transition => ({ ...to(running), effects, ...over });
+const started = taken(aSession(), receives('m1')).effects[0] as Extract<Effect, { kind: 'callModel' }>;
+const asked = taken(running, asksFor('look'));
+const record = taken(running, answers()).effects[0] as Extract<Effect, { kind: 'record' }>;
+const waiting = after(running, fails('ModelBusy'), recorded);
+const finished = (result: Extract<SessionEvent, { kind: 'modelFinished' }>['result']): SessionEvent => ({
+  ...{ kind: 'modelFinished', callId: `${CHAIN}-1.1`, dispatch: 1, result },
+});
+const suspended = after(running, fails('AgentUnavailable'), recorded);
+
+test.each<[string, Transition]>([
+  [
+    'the one turn that runs has no outcome yet',
+    to({ ...running, lastOutcome: { turnId: turnOf(running).id, outcome: 'failed', reason: null } }),
+  ],
+  [
+    'the one turn that runs has no outcome yet',
+    to({ ...running, unrecorded: { outcomes: record.input.outcomes, items: [] } }),
+  ],
+  [
+    'the one turn that runs has no outcome yet',
+    to({ ...running, recording: { outcomes: record.input.outcomes, items: [], outputs: [] } }),
+  ],
+  [
+    'an accepted item that has not ended is in exactly one place, and remembered',
+    to({ ...running, queue: [turnOf(running).opener] }),
+  ],
+  ['an accepted item that has not ended is in exactly one place, and remembered', to({ ...running, seen: [] })],
+  ['an accepted item that has not ended is in exactly one place, and remembered', to({ ...running, turn: null })],
+  [
+    'an accepted item that has not ended is in exactly one place, and remembered',
+    to({ ...running, seen: [...running.seen, ...running.seen] }),
+  ],
+  ['an item that waits was told so', to({ ...running, turn: null, queue: [turnOf(running).opener] })],
+  ['the timer is armed for nothing but the wait of the running turn', to({ ...running, timerAtMs: NOW_MS })],
+  ['the timer is armed for nothing but the wait of the running turn', to({ ...waiting, timerAtMs: NOW_MS })],
+  ['a suspended session runs no turn', to({ ...running, suspended: suspended.suspended })],
+  [
+    'what a running turn took over from ended ones is its own to hand on',
+    to({ ...running, carried: started.input.append }),
+  ],
+  [
+    'a message that is carried is claimed by the turn that took it in',
+    to({ ...answered, carried: started.input.append }),
+  ],
+  ['no budget is negative', to(withTurn(running, { used: { ...turnOf(running).used, resumes: -1 } }))],
+  ['no output waits in two places', to({ ...running, outbox: started.input.outputs })],
+  [
+    'no output waits in two places',
+    to({
+      ...answered,
+      outbox: started.input.outputs,
+      recording: { outputs: started.input.outputs, outcomes: [], items: [] },
+    }),
+  ],
+
+  ['a tool is dispatched only by a completed call that asked for it', { ...asked, event: recorded }],
+  [
+    'a tool is dispatched only by a completed call that asked for it',
+    { ...asked, event: finished({ kind: 'repeated', first: record.input.items[0]! }) },
+  ],
+  [
+    'a tool is dispatched only by a completed call that asked for it',
+    { ...asked, event: finished(anAnswer(`${CHAIN}-1.1`)) },
+  ],
+  ['a tool is dispatched only by a completed call that asked for it', { ...asked, before: aSession() }],
+  ['a step starts at most one model call, and the state names it', doing([started])],
+  ['a step starts at most one model call, and the state names it', doing([started, started], { before: aSession() })],
+  ['a step starts at most one model call, and the state names it', doing([], { before: aSession() })],
+  [
+    'a call goes out again only after a wait, or at the cost of a budget',
+    {
+      ...taken(running, fails('WorkerLost')),
+      before: withTurn(running, { used: { ...turnOf(running).used, redispatches: 1 } }),
+    },
+  ],
+  [
+    'a call is offered no more tries than the resume budget leaves',
+    doing([{ ...started, maximumAttempts: 4 }], { before: aSession() }),
+  ],
+  [
+    'no budget is used beyond its limit, whichever profile set it',
+    { ...to(withTurn(running, { callCount: 201 })), before: aSession() },
+  ],
+  [
+    'no budget is used beyond its limit, whichever profile set it',
+    { ...to(withTurn(running, { used: { ...turnOf(running).used, resumes: 3 } })), before: running },
+  ],
+  ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }])],
+  ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: asked.after })],
+  ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: answered })],
+  ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: waiting })],
+  ['a suspended session starts no call', doing([started], { after: suspended })],
+  ['a suspended session starts no call', doing(asked.effects, { after: suspended })],
+  ['the head moves only by an answered call, or by a resume from the store', { ...to(answered), before: running }],
+  [
+    'the head moves only by an answered call, or by a resume from the store',
+    { ...to({ ...answered, head: null }), before: answered, event: resumes(false) },
+  ],
+  [
+    'the head moves only by an answered call, or by a resume from the store',
+    { ...to(answered), before: running, event: finished(anAnswer('other')) },
+  ],
+  ['one record is in flight at a time', doing([record], { before: answered, after: answered })],
+  ['one record is in flight at a time', doing([record, record], { after: answered })],
+  ['one record is in flight at a time', doing([record])],
+  ['what the effects arm is what the state says is armed', doing([{ kind: 'armTimer', atMs: NOW_MS }])],
+  ['what the effects arm is what the state says is armed', { ...to(waiting), event: timerFires }],
+  ['a call that waits has its timer, unless the run is to roll over', to({ ...waiting, timerAtMs: null })],
+  [
+    'a call that waits has its timer, unless the run is to roll over',
+    { ...to(waiting), moment: { ...moment, rollOverDue: true } },
+  ],
+  ['nothing that could run stands still', to(withTurn(running, { step: { kind: 'toDispatch' } }))],
+  ['nothing that could run stands still', to({ ...suspended, suspended: null })],
+  ['a turn that waits for tools waits for one at least', to(withTurn(running, { step: { kind: 'tools', calls: [] } }))],
+  [
+    'an item that was pending is still known, unless it turned out to be a repeat',
+    { ...to(aSession()), before: running },
+  ],
+  ['a turn that ended left an outcome, unless it never began', { ...to(aSession()), before: running }],
+])('it is noticed when it does not hold that %s', (sentence, transition) => {
+  expect(brokenBy(transition)).toContain(sentence);
+});
+
+test.each<[string, Transition[]]>([
+  ['a turn has one outcome', [doing([record]), doing([record])]],
+  ['an id of a turn is given once', [to(running), to(answered), to(running)]],
+  ['an id of a call is given once, and its dispatch numbers count up', [doing([started]), doing([started])]],
+  [
+    'an id of a call is given once, and its dispatch numbers count up',
+    [doing([{ ...started, input: { ...started.input, dispatch: 2 } }])],
+  ],
+  [
+    'an id of a call is given once, and its dispatch numbers count up',
+    [doing([started]), doing([{ ...started, input: { ...started.input, callId: 'other' } }]), doing([started])],
+  ],
+  ['a tool call is dispatched once', [asked, asked]],
+  [
+    'a key names one output',
+    [
+      doing([started]),
+      doing([
+        {
+          ...record,
+          input: { ...record.input, outputs: started.input.outputs.map((output) => ({ ...output, turnId: 'other' })) },
+        },
+      ]),
+    ],
+  ],
+  [
+    'a run that rolls over starts nothing more',
+    [doing([{ kind: 'continueAsNew' }]), doing([record], { event: receives('m2') })],
+  ],
+])('it is noticed over a life when it does not hold that %s', (sentence, trace) => {
+  expect(brokenOver(trace)).toContain(sentence);
+});
+
+test('nothing is noticed in lives as they should be', () => {
+  const trace: Transition[] = [];
+  watching(
+    (transition) => trace.push(transition),
+    () => {
+      let state = aSession(opened, receives('m1'), receives('m2'), asksFor('look', 'send'), toolEnds(0), toolEnds(1));
+      state = after(
+        state,
+        answers(),
+        recorded,
+        receives('m1'),
+        receives('m3'),
+        isRepeat(),
+        receives('m4'),
+        fails('ModelBusy'),
+        timerFires,
+      );
+      const { state: over } = when(after(state, recorded, recorded), answers(), { rollOverDue: true });
+      after(
+        JSON.parse(JSON.stringify(over)) as SessionState,
+        opened,
+        receives('m5'),
+        fails('TranscriptMissing'),
+        recorded,
+        resumes(true),
+        answers(),
+      );
+    },
+  );
+  expect(trace.flatMap(brokenBy)).toEqual([]);
+  expect(brokenOver(trace)).toEqual([]);
+});

@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAILURE_TYPES } from '../../../protocol/failures.js';
+import { OUTCOMES } from '../../../protocol/fates.js';
+import { DEFAULT_PROFILE } from '../../../protocol/liveness.js';
+import type { CallFailure } from '../../../workflows/session/events.js';
+import type { SessionState } from '../../../workflows/session/state.js';
+import {
+  answers,
+  asksFor,
+  aSession,
+  aSessionWith,
+  after,
+  fails,
+  type Happening,
+  isRepeat,
+  NOW_MS,
+  opened,
+  receives,
+  recorded,
+  resumes,
+  timerFires,
+  toolEnds,
+  watching,
+  when,
+} from '../../support/session-builders.js';
+import { SimulatedSession } from '../../support/session-simulation.js';
+import { toRow } from '../../support/session-transitions.js';
+
+const page = readFileSync(join(import.meta.dirname, '../../../docs/session-states.md'), 'utf8');
+
+/** The rows of the table under a heading, each cell a list of words. */
+function tableUnder(heading: string): string[][][] {
+  const [, section = ''] = page.split(`\n## ${heading}\n`);
+  const lines = section
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('|'));
+  return lines.slice(2).map((line) => line.split('|').slice(1, -1).map(wordsOf));
+}
+
+const wordsOf = (cell: string): string[] => cell.split(',').map((word) => word.replaceAll('`', '').trim());
+
+/** Every single transition that a row of lists stands for. */
+function expanded(row: string[][]): string[] {
+  return row.reduce<string[]>(
+    (sofar, words) => sofar.flatMap((head) => words.map((word) => (head ? `${head} | ${word}` : word))),
+    [''],
+  );
+}
+
+const documented = [...tableUnder('Transitions'), ...tableUnder('While a roll-over is due')].flatMap(expanded);
+
+/** Every way that a call can fail, alone and with a message waiting. */
+function failEveryWay(): void {
+  const types: CallFailure['type'][] = [...FAILURE_TYPES, 'HeartbeatTimeout', 'OtherTimeout', 'Unknown'];
+  const strict = { redispatchesPerTurn: 0, providerWaitPerTurnMs: 0 };
+  for (const start of [aSession(receives('m1')), aSessionWith(strict, receives('m1'))]) {
+    for (const type of types) {
+      for (const attempt of [1, null]) {
+        after(start, fails(type, { attempt, profile: attempt === null ? null : DEFAULT_PROFILE }));
+        after(
+          start,
+          receives('m2', { mode: 'queue' }),
+          fails(type, { attempt, profile: attempt === null ? null : DEFAULT_PROFILE }),
+        );
+      }
+    }
+  }
+}
+
+/** What else a session can live through. */
+function liveThroughTheRest(): void {
+  const running = aSession(receives('m1'));
+  const suspended = after(running, asksFor('look'), toolEnds(0), fails('AgentUnavailable'));
+  after(running, fails('ModelBusy'), receives('m2'), opened, timerFires);
+  when(after(running, fails('ModelBusy')), timerFires, { nowMs: NOW_MS });
+  after(running, receives('m2'), answers(), answers({ finish: 'length', hasText: false }));
+  after(running, answers(), opened);
+  after(suspended, opened, resumes());
+  after(suspended, receives('m2'), fails('AgentUnavailable'), resumes());
+  for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
+    after(running, ...others, isRepeat());
+    after(running, ...others, answers());
+    after(running, ...others, answers({ finish: 'contentFilter' }));
+    after(
+      aSessionWith({ stepsPerTurn: 1 }, receives('m1')),
+      ...others,
+      asksFor('look', 'send'),
+      receives('m3', { mode: 'queue' }),
+      toolEnds(0),
+      toolEnds(1),
+    );
+    after(
+      aSessionWith({ stepsPerTurn: 1 }, receives('m1')),
+      ...others,
+      asksFor('look', 'send'),
+      toolEnds(0),
+      toolEnds(1),
+    );
+  }
+}
+
+function liveThroughRollOvers(): void {
+  const due = (state: SessionState, ...happenings: Happening[]) =>
+    happenings.reduce((sofar, happening) => when(sofar, happening, { rollOverDue: true }).state, state);
+  const running = aSession(receives('m1'));
+  after(due(aSession(), opened, receives('m1')), opened);
+  due(running, receives('m2'), answers(), recorded, receives('m3'));
+  due(running, asksFor('look', 'send'), toolEnds(0), toolEnds(1));
+  after(due(after(running, asksFor('look')), toolEnds(0)), opened);
+  for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
+    const last = aSessionWith({ stepsPerTurn: 1 }, receives('m1'), asksFor('look'), ...others);
+    after(due(last, toolEnds(0)), opened);
+  }
+  due(running, fails('ModelBusy'), recorded);
+  due(running, fails('AgentUnavailable'), recorded, resumes());
+  due(running, answers());
+}
+
+test('the page lists exactly the transitions that happen', () => {
+  const seen = new Set<string>();
+  const note = (row: string | null) => (row === null ? null : seen.add(row));
+  watching(
+    (transition) => note(toRow(transition)),
+    () => {
+      failEveryWay();
+      liveThroughTheRest();
+      liveThroughRollOvers();
+    },
+  );
+  for (const seed of [101, 102, 103]) {
+    const session = new SimulatedSession(seed);
+    for (let step = 0; step < 1_500; step++) session.step();
+    session.trace.forEach((transition) => note(toRow(transition)));
+  }
+  expect([...seen].sort()).toEqual([...documented].sort());
+});
+
+test('the page lists every outcome once', () => {
+  expect(
+    tableUnder('How a turn ends')
+      .map(([outcome]) => outcome![0])
+      .sort(),
+  ).toEqual([...OUTCOMES].sort());
+});
+
+test('the page lists every place once, and every place of the tables', () => {
+  const places = tableUnder('Places').map(([place]) => place![0]!);
+  const used = [...tableUnder('Transitions'), ...tableUnder('While a roll-over is due')].flatMap((row) => [
+    ...row[0]!,
+    ...row.at(-1)!,
+  ]);
+  expect([...new Set(used)].sort()).toEqual([...places].sort());
+});
