@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { defineAgent, defineTool } from './agent.js';
 
@@ -5,6 +6,8 @@ import { defineAgent, defineTool } from './agent.js';
 export const demoAgent = defineAgent({
   name: 'demo',
   instructions: 'You are a helpful assistant in a demonstration of durable sessions. Answer briefly.',
+  // A tiny local model does not always find an end by itself.
+  maxOutputTokens: 512,
   tools: [
     defineTool({
       name: 'clock',
@@ -19,6 +22,19 @@ export const demoAgent = defineAgent({
       input: z.object({ a: z.number(), b: z.number() }),
       idempotent: true,
       run: ({ a, b }) => String(a + b),
+    }),
+    defineTool({
+      name: 'wait',
+      description: 'Waits for some seconds, telling of its progress each second.',
+      input: z.object({ seconds: z.number().min(0).max(600) }),
+      idempotent: true,
+      async run({ seconds }, { signal, progress }) {
+        for (let waited = 0; waited < seconds; waited++) {
+          await delay(Math.min(1, seconds - waited) * 1_000, undefined, { signal });
+          progress(`${waited + 1} of ${seconds} s`);
+        }
+        return `waited for ${seconds} s`;
+      },
     }),
   ],
 });

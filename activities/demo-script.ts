@@ -16,6 +16,7 @@ const HELP = [
   '- count to 20 (streaming)',
   '- what time is it? (a tool call)',
   '- 2 + 3 (a tool call with arguments)',
+  '- wait for 5 seconds (a tool that takes its time)',
   '- fault: stall once | break once | error once | silent once | 429 once | 401 (what providers do when they fail; without "once" it happens on every try)',
   'For real answers set VIGIL_MODEL, for example with the small local model of: npm run model:local',
 ].join('\n');
@@ -26,6 +27,7 @@ const SCRIPTS: [RegExp, (match: RegExpExecArray, tools: string[]) => DemoReply][
   [/\bhelp\b|what can you do/i, () => says(HELP, 0)],
   [/fault:\s*(stall|break|error|silent|\d{3})(\s+once)?/i, (match) => faulty(match[1]!.toLowerCase(), match[2] !== undefined)],
   [/count to (\d{1,4})/i, (match) => says(numbersTo(Math.min(Number(match[1]), 1_000)), 50)],
+  [/wait (?:for )?(\d{1,3}) seconds?/i, (match, tools) => calls(tools, 'wait', { seconds: Number(match[1]) })],
   [/\b(time|clock|date)\b/i, (_, tools) => calls(tools, 'clock', {})],
   [/(-?\d+(?:\.\d+)?)\s*(?:\+|plus|and)\s*(-?\d+(?:\.\d+)?)/i, (match, tools) => calls(tools, 'add', { a: Number(match[1]), b: Number(match[2]) })],
 ];

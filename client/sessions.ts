@@ -8,6 +8,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import { parseSessionId } from '../protocol/limits.js';
+import type { MessageSignal } from '../protocol/messages.js';
 import { QUERY, SEARCH_ATTRIBUTES, SIGNAL, TASK_QUEUE, UPDATE, WORKFLOW_TASK_TIMEOUT_MS, WORKFLOW_TYPE } from '../protocol/names.js';
 import type { Output } from '../protocol/outputs.js';
 import { DEFAULT_AGENT, type ResumeAnswer, type SessionInput } from '../protocol/session-input.js';
@@ -33,6 +34,9 @@ export interface ConnectOptions {
 const ANSWER_LIMIT_MS = 5_000;
 const CONNECT_LIMIT_MS = 5_000;
 
+/** Sessions that a client remembers to have reached. */
+const REACHED_LIMIT = 10_000;
+
 const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD');
 const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
 
@@ -47,6 +51,7 @@ const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
  */
 export class SessionClient {
   private readonly journal: Journal & { store: SessionStore };
+  private readonly reached = new Set<string>();
 
   private constructor(
     private readonly temporal: Client,
@@ -84,7 +89,26 @@ export class SessionClient {
     const { sessionId, tenant } = requireSessionId(session);
     const signal = await toSignal(message, this.store);
     const fromSeq = await this.lastSeq(sessionId);
-    const agent = options.agent ?? DEFAULT_AGENT;
+    if (!(await this.signalKnown(sessionId, signal))) {
+      await this.signalOrStart(sessionId, tenant, options.agent ?? DEFAULT_AGENT, signal);
+    }
+    return new SentMessage(this, this.journal, { sessionId, messageId: signal.id, fromSeq });
+  }
+
+  /** A plain signal costs the server less; a session that this client has reached before most likely still runs. */
+  private async signalKnown(sessionId: string, signal: MessageSignal): Promise<boolean> {
+    if (!this.reached.has(sessionId)) return false;
+    try {
+      await this.ask(() => this.handle(sessionId).signal(SIGNAL.message, signal), sessionId);
+      return true;
+    } catch (error) {
+      this.reached.delete(sessionId);
+      if (error instanceof SessionError && error.code === 'unknown_session') return false;
+      throw error;
+    }
+  }
+
+  private async signalOrStart(sessionId: string, tenant: string, agent: string, signal: MessageSignal): Promise<void> {
     const input: SessionInput = { agent };
     await this.ask(() =>
       this.temporal.workflow.signalWithStart(WORKFLOW_TYPE, {
@@ -100,7 +124,8 @@ export class SessionClient {
         ]),
       }),
     );
-    return new SentMessage(this, this.journal, { sessionId, messageId: signal.id, fromSeq });
+    if (this.reached.size >= REACHED_LIMIT) this.reached.clear();
+    this.reached.add(sessionId);
   }
 
   /** The session's control state, from its workflow. @throws SessionError `unknown_session`, `not_read` when no worker answers. */

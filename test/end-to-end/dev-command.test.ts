@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Instance } from '../../config/instance.js';
 import { isAlive } from '../../config/instance.js';
 import { packageRoot } from '../../config/package-root.js';
+import { openStore } from '../../store/open-store.js';
 import { Child } from '../support/child.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { until } from '../support/until.js';
@@ -124,3 +125,45 @@ test(
   },
   TEST_LIMIT_MS,
 );
+
+async function vigil(...args: string[]): Promise<Child> {
+  const child = new Child(process.execPath, [join(packageRoot(), 'bin', 'vigil.mjs'), ...args], {
+    env: { ...process.env, VIGIL_ADDRESS: recorded().address, VIGIL_STORE: join(folder(), 'store.db') },
+  });
+  await child.hasEnded(90_000);
+  return child;
+}
+
+test(
+  'kill -9 of everything in the middle of a turn: the next start answers it, once, and knows the session',
+  async () => {
+    const first = await aReadyInstance();
+    expect((await vigil('chat', 'demo', '--id', 'm1', '--message', 'ping')).stdout).toBe('pong\n');
+    const { workerPid, temporalPid } = first.instance;
+    const counting = vigil('chat', 'demo', '--id', 'm2', '--message', 'count to 60', '--json');
+    await until('the answer to stream', async () => {
+      const outputs = await outputsOf('default/demo');
+      return outputs.some((output) => output.kind === 'TextDelta');
+    });
+    for (const pid of [first.child.pid, workerPid, temporalPid]) process.kill(pid, 'SIGKILL');
+    await goneWithin('the server', temporalPid);
+    await aReadyInstance();
+    // The command that waited loses its server; the message does not.
+    await counting;
+    const again = await vigil('chat', 'demo', '--id', 'm2', '--message', 'count to 60', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ outcome: 'completed', text: expect.stringMatching(/^1 2 3 .* 60$/) });
+    const outputs = await outputsOf('default/demo');
+    expect(outputs.filter((output) => output.kind === 'TurnEnded')).toHaveLength(2);
+    expect(outputs.filter((output) => output.kind === 'TextStreamDiscarded')).toHaveLength(1);
+  },
+  TEST_LIMIT_MS + 180_000,
+);
+
+async function outputsOf(sessionId: string) {
+  const store = await openStore(join(folder(), 'store.db'));
+  try {
+    return await store.readOutputs({ sessionId, afterSeq: 0, limit: 10_000 });
+  } finally {
+    await store.close();
+  }
+}

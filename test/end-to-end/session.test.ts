@@ -77,16 +77,29 @@ describe('a repeat of a message that the session has forgotten', () => {
 });
 
 describe('what arrives while a turn runs', () => {
-  test('joins the turn at the next step by default', async () => {
+  test('runs next when the turn has no other step, and is told so', async () => {
     const session = vigil.session();
     const first = await vigil.client.send(session, { text: 'count to 20' });
-    await vigil.output(session, 'TextDelta');
+    const { turnId } = await vigil.output(session, 'TextDelta');
     const second = await vigil.client.send(session, { text: 'ping' });
-    const placed = await second.placed();
-    expect(placed.kind).toBe('steered');
+    await expect(second.placed()).resolves.toEqual({ kind: 'queued', position: 1, mayJoin: turnId });
+    const [one, two] = [await first.outcome(), await second.outcome()];
+    expect(one.text).toMatch(/^1 2 3/);
+    expect(two).toMatchObject({ text: 'pong', source: { kind: 'message', key: second.messageId } });
+  });
+
+  test('joins the turn at its next step while a tool runs', async () => {
+    const session = vigil.session();
+    const first = await vigil.client.send(session, { text: 'wait for 2 seconds' });
+    await vigil.output(session, 'ToolStarted');
+    const second = await vigil.client.send(session, { text: 'ping' });
     const [one, two] = [await first.outcome(), await second.outcome()];
     expect(two.turnId).toBe(one.turnId);
-    expect(one.segments).toEqual([expect.stringMatching(/^1 2 3/), 'pong']);
+    expect(one.text).toBe('pong');
+    const told = (await vigil.outputs(session)).flatMap((output) =>
+      output.kind === 'MessageReceived' && output.messageId === second.messageId ? [output.disposition.kind] : [],
+    );
+    expect(told).toEqual(['queued', 'steered']);
   });
 
   test('waits for its own turn when it says so, and is told its position', async () => {

@@ -8,6 +8,8 @@ import { SessionClient } from '../../client/sessions.js';
 import { compiledPath } from '../../config/package-root.js';
 import type { Output } from '../../protocol/outputs.js';
 import { WORKFLOW_TYPE } from '../../protocol/names.js';
+import { reap } from '../../worker/reaper.js';
+import { isKnownDead } from '../../worker/worker-instance.js';
 import { until } from './until.js';
 
 const READY_LIMIT_MS = 30_000;
@@ -55,6 +57,11 @@ export class Vigil {
   /** The worker that was started last. */
   get worker(): TestWorker {
     return this.workers.at(-1)!;
+  }
+
+  /** Ends on the server what killed workers were running, as a supervisor does. */
+  reap(): Promise<number> {
+    return reap({ address: this.address, namespace: 'default', store: this.store }, isKnownDead);
   }
 
   session(name = `s${randomUUID().slice(0, 8)}`): string {
