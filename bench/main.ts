@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util';
+import type { Bench } from './bench.js';
 import { measureTurn } from './turn.js';
-
-/** A benchmark: prints its progress to standard error and answers what it measured, with the bounds that do not hold. */
-export type Bench = (options: { isShort: boolean }) => Promise<{ measured: Record<string, unknown>; broken: string[] }>;
 
 const BENCHES: Record<string, Bench> = { turn: measureTurn };
 

@@ -31,7 +31,11 @@ export async function startServer(): Promise<DevServer & { folder: string }> {
 }
 
 /** Vigil's own worker process. */
-export function startVigilWorker(address: string, store: string, environment: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
+export function startVigilWorker(
+  address: string,
+  store: string,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<ChildProcess> {
   const env = { ...process.env, VIGIL_ADDRESS: address, VIGIL_STORE: store, VIGIL_LOG_LEVEL: 'error', ...environment };
   return ready(fork(compiledPath('worker/main.js'), [], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
 }

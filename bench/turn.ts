@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SessionClient } from '../client/sessions.js';
-import type { Bench } from './main.js';
+import type { Bench } from './bench.js';
 import { ready, say, startServer, startVigilWorker } from './servers.js';
 
 /** Sends the message `id` to session number `n` and resolves when its turn is over. */
@@ -35,7 +35,9 @@ export const measureTurn: Bench = async ({ isShort }) => {
     for (let round = 0; round < rounds; round++) {
       rates.floor.push(await throughput(floor, turns, `f${round}`));
       rates.vigil.push(await throughput(vigil, turns, `v${round}`));
-      say(`round ${round + 1} of ${rounds}: floor ${rates.floor.at(-1)!.toFixed(1)}, vigil ${rates.vigil.at(-1)!.toFixed(1)} turns/s`);
+      say(
+        `round ${round + 1} of ${rounds}: floor ${rates.floor.at(-1)!.toFixed(1)}, vigil ${rates.vigil.at(-1)!.toFixed(1)} turns/s`,
+      );
     }
     const [vigilP50, floorP50] = [await medianLatency(vigil, 'lv'), await medianLatency(floor, 'lf')];
     const cost = await historyCost(client, temporal, isShort);
@@ -51,8 +53,12 @@ export const measureTurn: Bench = async ({ isShort }) => {
     };
     const broken = [
       ...(measured.ratio < RATIO_BOUND ? [`ratio ${measured.ratio} is below ${RATIO_BOUND}`] : []),
-      ...(cost.eventsPerTurn > EVENTS_BOUND ? [`a turn costs ${cost.eventsPerTurn} events, more than ${EVENTS_BOUND}`] : []),
-      ...(cost.bytesPerTurnAt1000 > cost.bytesPerTurnAt10 * 1.05 ? ['the bytes of a turn grow with the age of the session'] : []),
+      ...(cost.eventsPerTurn > EVENTS_BOUND
+        ? [`a turn costs ${cost.eventsPerTurn} events, more than ${EVENTS_BOUND}`]
+        : []),
+      ...(cost.bytesPerTurnAt1000 > cost.bytesPerTurnAt10 * 1.05
+        ? ['the bytes of a turn grow with the age of the session']
+        : []),
     ];
     return { measured, broken };
   } finally {
@@ -75,7 +81,9 @@ async function floorTurns(temporal: Client, worker: ChildProcess): Promise<Turn>
     if (message.kind === 'answered' && message.id) waiting.get(message.id)?.();
   });
   const handles = await Promise.all(
-    Array.from({ length: SESSIONS }, (_, n) => temporal.workflow.start('floor', { taskQueue: 'floor', workflowId: `floor-${n}` })),
+    Array.from({ length: SESSIONS }, (_, n) =>
+      temporal.workflow.start('floor', { taskQueue: 'floor', workflowId: `floor-${n}` }),
+    ),
   );
   return (n, id) =>
     new Promise((resolve, reject) => {
@@ -121,16 +129,25 @@ async function historyCost(client: SessionClient, temporal: Client, isShort: boo
     if (turn % 200 === 0) say(`ageing a session: ${turn} of ${late} turns`);
   }
   const atLate = await costOfTurn(client, temporal, session);
-  return { eventsPerTurn: Math.max(atTen.events, atLate.events), bytesPerTurnAt10: atTen.bytes, bytesPerTurnAt1000: atLate.bytes };
+  return {
+    eventsPerTurn: Math.max(atTen.events, atLate.events),
+    bytesPerTurnAt10: atTen.bytes,
+    bytesPerTurnAt1000: atLate.bytes,
+  };
 }
 
 /** A turn in which the session rolled over tells nothing; then the next one is measured. */
-async function costOfTurn(client: SessionClient, temporal: Client, session: string): Promise<{ events: number; bytes: number }> {
+async function costOfTurn(
+  client: SessionClient,
+  temporal: Client,
+  session: string,
+): Promise<{ events: number; bytes: number }> {
   for (;;) {
     const before = await sizeOf(temporal, session);
     await (await client.send(session, { text: 'ping' })).outcome();
     const after = await settled(temporal, session);
-    if (after.runId === before.runId) return { events: after.events - before.events, bytes: after.bytes - before.bytes };
+    if (after.runId === before.runId)
+      return { events: after.events - before.events, bytes: after.bytes - before.bytes };
   }
 }
 

@@ -6,8 +6,12 @@ import { ensureReady } from './bootstrap.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 await ensureReady({ build: true });
-const { status } = spawnSync(process.execPath, ['node_modules/jiti/lib/jiti-cli.mjs', 'bench/main.ts', ...process.argv.slice(2)], {
-  cwd: root,
-  stdio: 'inherit',
-});
+const { status } = spawnSync(
+  process.execPath,
+  ['node_modules/jiti/lib/jiti-cli.mjs', 'bench/main.ts', ...process.argv.slice(2)],
+  {
+    cwd: root,
+    stdio: 'inherit',
+  },
+);
 process.exitCode = status ?? 1;

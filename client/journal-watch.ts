@@ -30,7 +30,7 @@ export class JournalWatch {
           if (waiting.size === 0 && this.waiters.get(sessionId) === waiting) this.waiters.delete(sessionId);
           signal?.removeEventListener('abort', onAbort);
           if (error === undefined) resolve();
-          else reject(error as Error);
+          else reject(error);
         },
       };
       const onAbort = () => waiter.settle();

@@ -18,7 +18,9 @@ export interface MessageInput {
 }
 
 /** An image or a file, by content or by address; at most 20 MiB. */
-export type Attachment = { kind: 'image' | 'file'; mediaType: string; name?: string } & ({ bytes: Uint8Array } | { url: string });
+export type Attachment = { kind: 'image' | 'file'; mediaType: string; name?: string } & (
+  { bytes: Uint8Array } | { url: string }
+);
 
 /**
  * Checks a message and stores what must not cross history.
@@ -28,7 +30,8 @@ export async function toSignal(input: MessageInput, store: Pick<SessionStore, 'p
   const id = input.id ?? randomUUID();
   if (id === '' || id.length > LIMITS.idChars) throw invalid(`a message id has 1 to ${LIMITS.idChars} characters`);
   const attachments = input.attachments ?? [];
-  if (attachments.length >= LIMITS.partsPerMessage) throw invalid(`a message has at most ${LIMITS.partsPerMessage} parts`);
+  if (attachments.length >= LIMITS.partsPerMessage)
+    throw invalid(`a message has at most ${LIMITS.partsPerMessage} parts`);
   const parts: Part[] = input.text === undefined ? [] : [await toTextPart(input.text, store)];
   for (const attachment of attachments) parts.push(await toBinaryPart(attachment, store));
   if (parts.length === 0) throw invalid('the message is empty; give it text or an attachment');
@@ -44,7 +47,9 @@ async function toTextPart(text: string, store: Pick<SessionStore, 'putBlob'>): P
   if (text.trim() === '') throw invalid('the message text is empty');
   const bytes = new TextEncoder().encode(text);
   if (bytes.length > LIMITS.messageTextBytes) {
-    throw invalid(`the message text has ${bytes.length} bytes; at most ${LIMITS.messageTextBytes} are allowed: attach it as a file`);
+    throw invalid(
+      `the message text has ${bytes.length} bytes; at most ${LIMITS.messageTextBytes} are allowed: attach it as a file`,
+    );
   }
   if (bytes.length <= LIMITS.inlineTextBytes) return { kind: 'text', text };
   return { kind: 'text', ref: await store.putBlob({ bytes, mediaType: 'text/plain' }) };
@@ -84,7 +89,8 @@ export async function attachmentFromFile(path: string): Promise<Attachment> {
       throw invalid(`the file ${path} cannot be read`);
     },
   );
-  if (size > LIMITS.blobBytes) throw invalid(`${path} has ${size} bytes; an attachment has at most ${LIMITS.blobBytes}`);
+  if (size > LIMITS.blobBytes)
+    throw invalid(`${path} has ${size} bytes; an attachment has at most ${LIMITS.blobBytes}`);
   const mediaType = MEDIA_TYPES[path.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'application/octet-stream';
   const kind = mediaType.startsWith('image/') ? 'image' : 'file';
   return { kind, mediaType, name: basename(path), bytes: await readFile(path) };

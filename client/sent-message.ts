@@ -70,7 +70,8 @@ export class SentMessage {
   /** The turn whose end an output tells of, if it can be this message's. */
   private endedTurn(output: Output): string | null {
     if (output.kind === 'TurnEnded') return output.turnId;
-    if (output.kind === 'Notice' && output.code === 'session_suspended') throw new SessionError('suspended', output.message);
+    if (output.kind === 'Notice' && output.code === 'session_suspended')
+      throw new SessionError('suspended', output.message);
     if (output.kind !== 'MessageReceived' || output.messageId !== this.messageId) return null;
     const { disposition } = output;
     if (disposition.kind === 'refused') throw new SessionError('refused', disposition.message);
@@ -89,7 +90,8 @@ export class SentMessage {
       });
     }, ALIVE_CHECK_MS);
     try {
-      for await (const outputs of followOutputs(this.journal, sessionId, { afterSeq: fromSeq, signal: stopped })) yield* outputs;
+      for await (const outputs of followOutputs(this.journal, sessionId, { afterSeq: fromSeq, signal: stopped }))
+        yield* outputs;
       if (gone) throw gone;
     } finally {
       clearInterval(watch);
@@ -109,5 +111,8 @@ export class SentMessage {
 }
 
 function waitTimeout(messageId: string): SessionError {
-  return new SessionError('wait_timeout', `message ${messageId} is accepted, but its answer did not come in time; it is not lost`);
+  return new SessionError(
+    'wait_timeout',
+    `message ${messageId} is accepted, but its answer did not come in time; it is not lost`,
+  );
 }

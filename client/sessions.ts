@@ -9,7 +9,15 @@ import {
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import { parseSessionId } from '../protocol/limits.js';
 import type { MessageSignal } from '../protocol/messages.js';
-import { QUERY, SEARCH_ATTRIBUTES, SIGNAL, TASK_QUEUE, UPDATE, WORKFLOW_TASK_TIMEOUT_MS, WORKFLOW_TYPE } from '../protocol/names.js';
+import {
+  QUERY,
+  SEARCH_ATTRIBUTES,
+  SIGNAL,
+  TASK_QUEUE,
+  UPDATE,
+  WORKFLOW_TASK_TIMEOUT_MS,
+  WORKFLOW_TYPE,
+} from '../protocol/names.js';
 import type { Output } from '../protocol/outputs.js';
 import { DEFAULT_AGENT, type ResumeAnswer, type SessionInput } from '../protocol/session-input.js';
 import type { SessionView } from '../protocol/view.js';
@@ -64,13 +72,15 @@ export class SessionClient {
 
   /** @throws SessionError `unreachable` when there is no server; StoreOpenError when the store cannot be used. */
   static async connect({ address, namespace, taskQueue, store }: ConnectOptions): Promise<SessionClient> {
-    const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch((cause: unknown) => {
-      throw new SessionError(
-        'unreachable',
-        `no Temporal server answers at ${address}; start one with "npm start", or name yours with VIGIL_ADDRESS`,
-        { cause },
-      );
-    });
+    const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch(
+      (cause: unknown) => {
+        throw new SessionError(
+          'unreachable',
+          `no Temporal server answers at ${address}; start one with "npm start", or name yours with VIGIL_ADDRESS`,
+          { cause },
+        );
+      },
+    );
     try {
       const opened = await openStore(store);
       const client = new Client({ connection, namespace: namespace ?? 'default' });
@@ -137,7 +147,10 @@ export class SessionClient {
   /** Goes on with a suspended session. */
   async resume(session: string, options: { fromStore?: boolean } = {}): Promise<ResumeAnswer> {
     const { sessionId } = requireSessionId(session);
-    return this.ask(() => this.handle(sessionId).executeUpdate<ResumeAnswer, [object]>(UPDATE.resume, { args: [options] }), sessionId);
+    return this.ask(
+      () => this.handle(sessionId).executeUpdate<ResumeAnswer, [object]>(UPDATE.resume, { args: [options] }),
+      sessionId,
+    );
   }
 
   /** Batches of outputs as they come, in order, until the signal aborts. */
@@ -191,7 +204,9 @@ export class SessionClient {
 
   private toSessionError(error: unknown, sessionId: string | undefined): unknown {
     if (error instanceof WorkflowNotFoundError) {
-      return new SessionError('unknown_session', `there is no session "${sessionId}"; see: vigil sessions`, { cause: error });
+      return new SessionError('unknown_session', `there is no session "${sessionId}"; see: vigil sessions`, {
+        cause: error,
+      });
     }
     if (error instanceof QueryNotRegisteredError || isDeadline(error)) {
       return new SessionError(
@@ -201,9 +216,13 @@ export class SessionClient {
       );
     }
     if (!isGrpcServiceError(unwrapped(error))) return error;
-    return new SessionError('unreachable', `the Temporal server at ${this.address} does not answer: ${(error as Error).message}`, {
-      cause: error,
-    });
+    return new SessionError(
+      'unreachable',
+      `the Temporal server at ${this.address} does not answer: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

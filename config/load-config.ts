@@ -55,7 +55,9 @@ export const CONFIG_VARIABLES = Object.keys(SCHEMA.shape);
  * @throws ConfigError that lists every problem.
  */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>>, cwd: string): Config {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ''));
+  const set = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ''),
+  );
   const parsed = SCHEMA.safeParse(set);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);

@@ -53,7 +53,12 @@ function take(transcript: Transcript, output: Output): Transcript {
     case 'TextDelta':
       return inTurn(next, output.turnId, (turn) => withItems(turn, addDelta(turn.items, output)));
     case 'TextStreamDiscarded':
-      return inTurn(next, output.turnId, (turn) => withItems(turn, turn.items.filter((item) => !isTextOf(item, output))));
+      return inTurn(next, output.turnId, (turn) =>
+        withItems(
+          turn,
+          turn.items.filter((item) => !isTextOf(item, output)),
+        ),
+      );
     case 'TextOutput':
       return inTurn(next, output.turnId, (turn) => withItems(turn, commit(turn.items, output)));
     case 'ToolStarted':

@@ -61,21 +61,23 @@ export interface ToolCallRef {
   maximumAttempts: number;
 }
 
+/** What every completed call tells. */
+interface CompletedCall {
+  /** The transcript with the answer in it. */
+  head: string;
+  usage: Usage;
+  model: string;
+  /** Temporal's attempt that completes the activity. */
+  attempt: number;
+  /** Items of `append` that were repeats of older ones, with what became of those. */
+  repeats: ItemRecord[];
+}
+
 export type CallModelResult =
-  | {
-      kind: 'answered';
-      head: string;
-      finish: FinishKind;
-      hasText: boolean;
-      toolCalls: ToolCallRef[];
-      usage: Usage;
-      model: string;
-      attempt: number;
-      /** How the turn ended, already recorded, when this call was its last; `null` when it goes on with tools. */
-      settled: { outcome: OutcomeKind; reason: string | null; endedAtMs: number } | null;
-      /** Items of `append` that were repeats of older ones, with what became of those. */
-      repeats: ItemRecord[];
-    }
+  /** The model asks for tools; there is at least one call. */
+  | ({ kind: 'toolCalls'; toolCalls: ToolCallRef[] } & CompletedCall)
+  /** The call was the turn's last, and how the turn ended is recorded already, in the transaction that completed the call. */
+  | ({ kind: 'answered'; outcome: OutcomeKind; reason: string | null; endedAtMs: number } & CompletedCall)
   /** The item that opened the turn is a repeat: nothing was asked, nothing started. */
   | { kind: 'repeated'; first: ItemRecord };
 

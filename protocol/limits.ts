@@ -50,5 +50,5 @@ export function parseSessionId(
     }
   }
   if (parts.length > 2) return { problem: `"${text.slice(0, 120)}" is not a session id: write NAME or TENANT/NAME` };
-  return { sessionId: `${tenant}/${name}`, tenant: tenant!, name: name! };
+  return { sessionId: `${tenant}/${name}`, tenant: tenant, name: name! };
 }

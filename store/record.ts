@@ -25,29 +25,34 @@ export async function record(tx: Tx, input: RecordInput, nowMs: number): Promise
   if (await isLatest(tx, session, input, written > 0)) await project(tx, input, newestOf(ended));
 }
 
-/** An older record must not make a list show an older state than it showed. */
+/**
+ * An older record must not make a list show an older state than it showed. Turns are told apart by their starts, which the session gives:
+ * their ends may come from the clocks of several workers.
+ */
 async function isLatest(tx: Tx, session: LockedSession, input: RecordInput, broughtNew: boolean): Promise<boolean> {
   const isRepeat = !broughtNew && input.outputs.length + input.outcomes.length > 0;
   const newest = newestOf(input.outcomes);
-  const isOvertaken = newest !== undefined && newest.endedAtMs < (session.last_ended_at_ms ?? 0);
+  const isOvertaken = newest !== undefined && newest.startedAtMs < (session.last_turn_started_at_ms ?? 0);
   if (isRepeat || isOvertaken) return false;
   return session.chain === input.chain || !(await hasEnded(tx, input.sessionId, input.chain));
 }
 
+/** `running` is shown by the try that begins: what a record says of it may be over, for the turn's last call ends it without a record. */
 async function project(tx: Tx, { sessionId, agent, status, queued }: RecordInput, ended?: TurnOutcome): Promise<void> {
+  const stands: Partial<SessionsTable> = status === 'running' ? {} : { status };
   const outcome: Partial<SessionsTable> = ended
-    ? { last_outcome: ended.outcome, last_ended_at_ms: ended.endedAtMs }
+    ? { last_outcome: ended.outcome, last_turn_started_at_ms: ended.startedAtMs }
     : {};
   await tx
     .updateTable('sessions')
-    .set({ agent, status, queued, ...outcome })
+    .set({ agent, queued, ...stands, ...outcome })
     .where('session_id', '=', sessionId)
     .execute();
 }
 
 function newestOf(outcomes: readonly TurnOutcome[]): TurnOutcome | undefined {
   return outcomes.reduce<TurnOutcome | undefined>(
-    (newest, each) => (newest && newest.endedAtMs > each.endedAtMs ? newest : each),
+    (newest, each) => (newest && newest.startedAtMs > each.startedAtMs ? newest : each),
     undefined,
   );
 }

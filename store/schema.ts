@@ -39,7 +39,8 @@ export interface SessionsTable {
   turns: number;
   last_seq: number;
   last_outcome: OutcomeKind | null;
-  last_ended_at_ms: number | null;
+  /** Of the turn with the last outcome: by the session's clock, which puts its turns in order. */
+  last_turn_started_at_ms: number | null;
   created_at_ms: number;
   updated_at_ms: number;
 }

@@ -18,7 +18,10 @@ export interface SessionStore {
   beginTry(begin: BeginTry): Promise<BegunTry>;
   /** Adds what a running try streamed. Fenced. */
   appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]): Promise<void>;
-  /** Ends a call with its result: assistant entry, outputs, result row, the session's head. Fenced. Repeated by the same try it changes nothing. */
+  /**
+   * Ends a call with its result: assistant entry, outputs, result row, the session's head; and with it its turn, when it was the last one.
+   * Fenced. Repeated by the same try it changes nothing.
+   */
   finishTry(finish: FinishTry): Promise<void>;
   /** Takes a try that ended without a result off the registry; a finished one is off already. Not fenced, never throws `StaleTryError`; an unknown try is ignored. */
   endTry(tryRef: TryRef): Promise<void>;
@@ -38,7 +41,8 @@ export interface SessionStore {
 
   /**
    * Writes outputs, outcomes (with their `TurnEnded` output), item fates and the session's projection; closes the calls of the ended turns.
-   * The first outcome of a turn stands. A record that brings nothing new, or older outcomes than the newest known, leaves the projection alone.
+   * The first outcome of a turn stands. A record that brings nothing new, or outcomes of older turns than the newest known, leaves the
+   * projection alone; none makes it `running`, which is what beginning a try does.
    */
   record(input: RecordInput): Promise<void>;
 
@@ -105,7 +109,7 @@ export interface FinishTry extends TryRef {
   settles?: RecordInput;
 }
 
-export type AnsweredResult = Extract<CallModelResult, { kind: 'answered' }>;
+export type AnsweredResult = Exclude<CallModelResult, { kind: 'repeated' }>;
 
 /** The entry that a finished call adds: the session's next head. */
 export function assistantEntryId(callId: string): string {

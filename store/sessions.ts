@@ -30,7 +30,7 @@ export function enterSession(
     turns: 0,
     last_seq: 0,
     last_outcome: null,
-    last_ended_at_ms: null,
+    last_turn_started_at_ms: null,
     created_at_ms: nowMs,
     updated_at_ms: nowMs,
   };

@@ -146,6 +146,7 @@ export async function finishTry(tx: Tx, finish: FinishTry, nowMs: number): Promi
   await saveSession(tx, session, finish.outputs, { head }, nowMs);
   await closeCall(tx, finish);
   await endTries(tx, finish, nowMs);
+  if (finish.settles) await record(tx, finish.settles, nowMs);
 }
 
 /** Mistakes of the caller that would tear the transcript apart. */

@@ -36,7 +36,13 @@ function readConfig(argv: string[]): Config {
     .allowExcessArguments(false)
     .exitOverride()
     .parse(argv, { from: 'user' });
-  const flags = command.opts<{ address?: string; namespace?: string; store?: string; agent?: string[]; model?: string }>();
+  const flags = command.opts<{
+    address?: string;
+    namespace?: string;
+    store?: string;
+    agent?: string[];
+    model?: string;
+  }>();
   const instance = readInstance(findDataDir(process.cwd()));
   const given = {
     VIGIL_ADDRESS: flags.address,
@@ -45,7 +51,11 @@ function readConfig(argv: string[]): Config {
     VIGIL_AGENTS: flags.agent?.join(process.platform === 'win32' ? ';' : ':'),
     VIGIL_MODEL: flags.model,
   };
-  const found = instance && { VIGIL_ADDRESS: instance.address, VIGIL_NAMESPACE: instance.namespace, VIGIL_STORE: instance.storePath };
+  const found = instance && {
+    VIGIL_ADDRESS: instance.address,
+    VIGIL_NAMESPACE: instance.namespace,
+    VIGIL_STORE: instance.storePath,
+  };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return loadConfig({ ...found, ...process.env, ...set }, process.cwd());
 }

@@ -25,7 +25,9 @@ const FORCE_MS = 12_000;
 export async function runWorker(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   Runtime.install({
-    logger: new DefaultLogger('WARN', ({ level, message, meta }) => log[level === 'ERROR' ? 'error' : 'warn']({ ...meta }, message)),
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) =>
+      log[level === 'ERROR' ? 'error' : 'warn']({ ...meta }, message),
+    ),
     workerHeartbeatInterval: '1s',
     shutdownSignals: [],
   });
@@ -35,7 +37,9 @@ export async function runWorker(config: Config): Promise<void> {
   const store = await openStore(config.store);
   try {
     const worker = await createWorker(config, store, agents);
-    await serve(worker, () => log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'));
+    await serve(worker, () =>
+      log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'),
+    );
   } finally {
     await store.close();
   }
@@ -64,7 +68,11 @@ async function checkServer(config: Config): Promise<void> {
   }
 }
 
-async function createWorker(config: Config, store: SessionStore, agents: ReturnType<typeof createAgents>): Promise<Worker> {
+async function createWorker(
+  config: Config,
+  store: SessionStore,
+  agents: ReturnType<typeof createAgents>,
+): Promise<Worker> {
   const connection = await NativeConnection.connect({ address: config.address });
   const bundle = compiledPath('workflow-bundle.js');
   if (!existsSync(bundle)) throw new StartError(`${bundle} is missing; build it with "npm run build"`);

@@ -30,7 +30,13 @@ export interface WorkerStart {
  */
 export async function startWorker({ env, logPath, report, signal }: WorkerStart): Promise<Running> {
   const log = new LogFile(logPath);
-  const child = new WorkerChild({ modulePath: compiledPath('worker/main.js'), env, log, graceMs: STOP_LIMIT_MS, freezeMs: FREEZE_MS });
+  const child = new WorkerChild({
+    modulePath: compiledPath('worker/main.js'),
+    env,
+    log,
+    graceMs: STOP_LIMIT_MS,
+    freezeMs: FREEZE_MS,
+  });
   log.close();
   try {
     await withProgress(report, 'starting the worker', () => becomesReady(child, log, signal));

@@ -21,7 +21,9 @@ const NON_RETRYABLE = [
 ];
 
 /** A tool that may be repeated is repeated after a lost worker too. */
-const TOOL_NON_RETRYABLE = NON_RETRYABLE.filter((type) => !['WorkerLost', 'WorkerDraining', 'StoreUnavailable'].includes(type));
+const TOOL_NON_RETRYABLE = NON_RETRYABLE.filter(
+  (type) => !['WorkerLost', 'WorkerDraining', 'StoreUnavailable'].includes(type),
+);
 
 export function callModel({ input, profile, maximumAttempts }: Extract<Effect, { kind: 'callModel' }>) {
   return proxyActivities<SessionActivities>({
@@ -37,7 +39,12 @@ export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract
     startToCloseTimeout: TOTAL_LIMIT,
     heartbeatTimeout: heartbeatTimeoutMs,
     cancellationType: 'TRY_CANCEL',
-    retry: { maximumAttempts, initialInterval: 500, maximumInterval: 10_000, nonRetryableErrorTypes: TOOL_NON_RETRYABLE },
+    retry: {
+      maximumAttempts,
+      initialInterval: 500,
+      maximumInterval: 10_000,
+      nonRetryableErrorTypes: TOOL_NON_RETRYABLE,
+    },
   }).callTool(input);
 }
 

@@ -14,7 +14,6 @@ import { chatInteractively } from './interactive-chat.js';
 import { renderTurn, renderUsage } from './render-turn.js';
 import { TerminalView } from './terminal-view.js';
 
-
 export async function chat(session: string, flags: ChatFlags): Promise<number> {
   return withClient(flags, (client) => {
     if (flags.message === undefined && !flags.file) return chatInteractively(client, session, flags);
@@ -51,7 +50,10 @@ async function toInput({ message, id, file, mode, silent }: ChatFlags) {
 async function requirePlaced(sent: SentMessage, limit: { signal?: AbortSignal }): Promise<Disposition> {
   const placed = await sent.placed(limit);
   if (placed.kind === 'duplicate' && placed.contentDiffers) {
-    throw new SessionError('id_reused', `message id "${sent.messageId}" was used before with other content, which stands; send this one under a new id`);
+    throw new SessionError(
+      'id_reused',
+      `message id "${sent.messageId}" was used before with other content, which stands; send this one under a new id`,
+    );
   }
   return placed;
 }
@@ -75,7 +77,8 @@ function followOnScreen(client: SessionClient, session: string, sent: SentMessag
     }
   };
   const done = (async () => {
-    for await (const outputs of client.outputs(session, { afterSeq: sent.identity.fromSeq, signal: stop.signal })) take(outputs);
+    for await (const outputs of client.outputs(session, { afterSeq: sent.identity.fromSeq, signal: stop.signal }))
+      take(outputs);
   })();
   return {
     stop: () => stop.abort(),

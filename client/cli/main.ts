@@ -73,7 +73,10 @@ function createProgram(exit: (code: number) => void): Command {
 
 function connected(command: Command): Command {
   return command
-    .option('--address <host:port>', "Temporal's frontend (VIGIL_ADDRESS; default: the instance running in this folder)")
+    .option(
+      '--address <host:port>',
+      "Temporal's frontend (VIGIL_ADDRESS; default: the instance running in this folder)",
+    )
     .option('--namespace <name>', 'VIGIL_NAMESPACE')
     .option('--store <path>', 'the session store (VIGIL_STORE)');
 }
@@ -86,6 +89,7 @@ function parseSeconds(text: string): number {
 
 function parseCount(text: string): number {
   const count = Number(text);
-  if (!(Number.isInteger(count) && count > 0 && count <= 10_000)) throw new InvalidArgumentError('It must be a whole number from 1 to 10000.');
+  if (!(Number.isInteger(count) && count > 0 && count <= 10_000))
+    throw new InvalidArgumentError('It must be a whole number from 1 to 10000.');
   return count;
 }

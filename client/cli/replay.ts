@@ -5,10 +5,16 @@ import { compiledPath } from '../../config/package-root.js';
 import { SessionError } from '../session-error.js';
 
 /** Replays recorded histories (JSON, as `temporal workflow show --output json` prints them) against this version's workflow. */
-export async function replay(path: string, { bundle = compiledPath('workflow-bundle.js') }: { bundle?: string }): Promise<number> {
+export async function replay(
+  path: string,
+  { bundle = compiledPath('workflow-bundle.js') }: { bundle?: string },
+): Promise<number> {
   Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined) });
   const files = historyFiles(path);
-  const histories = files.map((file) => ({ workflowId: `default/${basename(file, '.json')}`, history: readHistory(file) }));
+  const histories = files.map((file) => ({
+    workflowId: `default/${basename(file, '.json')}`,
+    history: readHistory(file),
+  }));
   let failed = 0;
   const results = Worker.runReplayHistories({ workflowBundle: { codePath: bundle } }, histories);
   for await (const { workflowId, error } of results) {
@@ -21,7 +27,8 @@ export async function replay(path: string, { bundle = compiledPath('workflow-bun
 
 function historyFiles(path: string): string[] {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) throw new SessionError('invalid_input', `${path} does not exist; give a history file or a folder of them`);
+  if (!found)
+    throw new SessionError('invalid_input', `${path} does not exist; give a history file or a folder of them`);
   if (!found.isDirectory()) return [path];
   const files = readdirSync(path).filter((name) => name.endsWith('.json'));
   if (files.length === 0) throw new SessionError('invalid_input', `${path} holds no *.json history`);

@@ -30,9 +30,21 @@ function renderView(view: SessionView): string {
     ['agent', `${view.agent}, model ${view.model ?? 'not asked yet'}`],
     ['status', suspended ? `suspended (${suspended.reason}): ${suspended.message}` : view.status],
     ['turn', turn ? `${turn.turnId}, ${turn.source.kind} ${turn.source.key}; ${turn.step}` : 'none'],
-    ...(turn ? [['budgets', Object.entries(turn.budgets).map(([name, { used, limit }]) => `${name} ${used}/${limit}`).join(', ')]] : []),
+    ...(turn
+      ? [
+          [
+            'budgets',
+            Object.entries(turn.budgets)
+              .map(([name, { used, limit }]) => `${name} ${used}/${limit}`)
+              .join(', '),
+          ],
+        ]
+      : []),
     ['queue', view.queue.length === 0 ? 'empty' : view.queue.map((item) => item.id).join(', ')],
-    ['turns', `${view.turns}${lastOutcome ? `; last ${lastOutcome.outcome}${lastOutcome.reason ? `: ${lastOutcome.reason}` : ''}` : ''}`],
+    [
+      'turns',
+      `${view.turns}${lastOutcome ? `; last ${lastOutcome.outcome}${lastOutcome.reason ? `: ${lastOutcome.reason}` : ''}` : ''}`,
+    ],
     ['usage', renderUsage(view.usage) || 'unknown'],
     ['silence allowed', budgets.join(', ')],
   ];

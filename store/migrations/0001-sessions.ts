@@ -30,7 +30,7 @@ async function createSessions(db: AnyDb): Promise<void> {
     .addColumn('turns', 'integer', (column) => column.notNull())
     .addColumn('last_seq', 'bigint', (column) => column.notNull())
     .addColumn('last_outcome', 'text')
-    .addColumn('last_ended_at_ms', 'bigint')
+    .addColumn('last_turn_started_at_ms', 'bigint')
     .addColumn('created_at_ms', 'bigint', (column) => column.notNull())
     .addColumn('updated_at_ms', 'bigint', (column) => column.notNull())
     .execute();

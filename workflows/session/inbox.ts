@@ -75,12 +75,13 @@ function enqueue(state: SessionState, item: QueuedItem): SessionState {
   return { ...state, queue: [...state.queue, item] };
 }
 
+/** It joins the running turn if that has another step; if not, it is next. */
 function steer(state: SessionState, item: QueuedItem): SessionState {
   const turn = state.turn!;
   const told = say(state, {
     kind: 'MessageReceived',
     messageId: item.message.id,
-    disposition: { kind: 'steered', turnId: turn.id },
+    disposition: { kind: 'queued', position: turn.steers.length + 1, mayJoin: turn.id },
   });
   return { ...told, turn: { ...turn, steers: [...turn.steers, { ...item, announced: true }] } };
 }

@@ -76,9 +76,9 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   'a tool is dispatched only by a completed call that asked for it': ({ before, event, effects }) => {
     const tools = ofKind(effects, 'callTool').map((effect) => effect.input);
     if (tools.length === 0) return true;
-    if (event.kind !== 'modelFinished' || event.result.kind !== 'answered') return false;
+    if (event.kind !== 'modelFinished' || event.result.kind !== 'toolCalls') return false;
     const isOfCall = tools.every((tool) => tool.callId === event.callId && tool.turnId === before.turn?.id);
-    const asked = event.result.finish === 'toolCalls' ? event.result.toolCalls.map((call) => call.toolCallId) : [];
+    const asked = event.result.toolCalls.map((call) => call.toolCallId);
     return (
       isOfCall &&
       isSame(
@@ -122,13 +122,19 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     return step !== 'calling' && step !== 'tools' && after.recording === null && after.timerAtMs === null;
   },
 
+  'a call can settle its turn: it knows each of its items, and how many wait': ({ after: { turn, queue }, effects }) =>
+    ofKind(effects, 'callModel').every(({ input: { settlement } }) => {
+      const itemIds = settlement.items.map((item) => item.itemId);
+      return isSame(itemIds, turn?.itemIds ?? []) && settlement.queued === queue.length;
+    }),
+
   'a suspended session starts no call': ({ after, effects }) =>
     after.suspended === null || !effects.some(({ kind }) => kind === 'callModel' || kind === 'callTool'),
 
-  'the head moves only by an answered call, or by a resume from the store': ({ before, event, after }) => {
+  'the head moves only by a completed call, or by a resume from the store': ({ before, event, after }) => {
     if (after.head === before.head) return true;
     if (event.kind === 'resumeRequested') return event.fromStore && after.head === null;
-    return event.kind === 'modelFinished' && event.result.kind === 'answered' && event.result.head === after.head;
+    return event.kind === 'modelFinished' && event.result.kind !== 'repeated' && event.result.head === after.head;
   },
 
   'one record is in flight at a time': ({ before, event, effects, after }) => {
@@ -158,19 +164,24 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     return placesOf(before).every((id) => known.has(id) || repeats.has(id));
   },
 
-  'a turn that ended left an outcome, unless it never began': ({ before, event, after }) => {
+  'a turn that ended leaves an outcome to record, unless its last call recorded it or it never began': (transition) => {
+    const { before, event, after } = transition;
     const { turn } = before;
     if (turn === null || after.turn?.id === turn.id) return true;
     const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
     const isRepeat = event.kind === 'modelFinished' && event.result.kind === 'repeated';
     const isBack = after.queue[0]?.message.id === turn.source.key;
-    return outcomes.some((ended) => ended.turnId === turn.id) || isRepeat || isBack;
+    const isElsewhere = settledBy(transition) !== null || isRepeat || isBack;
+    return outcomes.some((ended) => ended.turnId === turn.id) !== isElsewhere;
   },
 };
 
 const OF_TRACES: Invariants<readonly Transition[]> = {
-  'a turn has one outcome': (trace) =>
-    isUnique(records(trace).flatMap(({ input }) => input.outcomes.map((each) => each.turnId))),
+  'a turn has one outcome, recorded by the session or by its last call': (trace) => {
+    const byCalls = trace.map(settledBy).filter((turnId) => turnId !== null);
+    const bySession = records(trace).flatMap(({ input }) => input.outcomes.map((each) => each.turnId));
+    return isUnique([...byCalls, ...bySession]);
+  },
 
   'an id of a turn is given once': (trace) => isUnique(changes(trace.map(({ after }) => after.turn?.id ?? null))),
 
@@ -214,6 +225,12 @@ function placesOf({ queue, turn }: SessionState): string[] {
 
 function waitingOutputs({ outbox, recording, turn }: SessionState): NewOutput[] {
   return [...outbox, ...(recording?.outputs ?? []), ...((turn && openCall(turn)?.outputs) ?? [])];
+}
+
+/** The turn that ended because its last call had settled it. */
+function settledBy({ before: { turn }, event, after }: Transition): string | null {
+  if (turn === null || after.turn?.id === turn.id) return null;
+  return event.kind === 'modelFinished' && event.result.kind === 'answered' ? turn.id : null;
 }
 
 /** The call in flight with its dispatch, when there is one. */

@@ -1,17 +1,17 @@
-import type { CallModelResult } from '../../protocol/calls.js';
+import type { AppendItem, CallModelResult, Settlement } from '../../protocol/calls.js';
 import { profileVersion } from '../../protocol/liveness.js';
 import { addUsage } from '../../protocol/usage.js';
 import type { Change } from './effects.js';
 import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
-import { notice, takeOutbox } from './outbox.js';
-import { learnRepeats } from './seen-items.js';
+import { notice, say, takeOutbox } from './outbox.js';
+import { learnRepeats, toRecords } from './seen-items.js';
 import type { Call, SessionState, Suspension, Turn } from './state.js';
 import { dispatchTools } from './tools.js';
-import { forgetTurn, settle, suspendBeforeStart, toAppend } from './turns.js';
+import { forgetTurn, release, settle, suspendBeforeStart, toAppend } from './turns.js';
 import { waitForProvider, waitForStore } from './waits.js';
 
-type Answer = Extract<CallModelResult, { kind: 'answered' }>;
+type Completed = Exclude<CallModelResult, { kind: 'repeated' }>;
 
 /** Starts the next logical call of a turn that stands at `toDispatch`. */
 export function dispatchModel(state: SessionState, moment: Moment): Change {
@@ -20,20 +20,29 @@ export function dispatchModel(state: SessionState, moment: Moment): Change {
     const reason = `the turn used its ${state.profile.stepsPerTurn} model calls without coming to an end`;
     return unchanged(settle(state, moment.nowMs, 'failed', reason));
   }
-  const joined = joinSteers(turn);
-  const { state: emptied, outputs } = takeOutbox(state);
+  const { state: joined, append } = joinSteers(state);
+  const { state: emptied, outputs } = takeOutbox(joined);
   const callCount = turn.callCount + 1;
-  const call: Call = { callId: `${turn.id}.${callCount}`, dispatch: 1, append: joined.next, outputs };
-  return startCall({ ...emptied, turn: { ...joined, callCount, next: [] } }, call);
+  const call: Call = { callId: `${turn.id}.${callCount}`, dispatch: 1, append, outputs };
+  return startCall({ ...emptied, turn: { ...emptied.turn!, callCount, next: [] } }, call);
 }
 
-/** Steered messages join here and nowhere else: from this moment they are in the turn. */
-function joinSteers(turn: Turn): Turn {
+/** Steered messages join here and nowhere else: from this moment they are in the turn, and told so. */
+function joinSteers(state: SessionState): { state: SessionState; append: AppendItem[] } {
+  const turn = state.turn!;
+  const told = turn.steers.reduce(
+    (sofar, { message }) =>
+      say(sofar, {
+        kind: 'MessageReceived',
+        messageId: message.id,
+        disposition: { kind: 'steered', turnId: turn.id },
+      }),
+    state,
+  );
+  const itemIds = [...turn.itemIds, ...turn.steers.map((item) => item.message.id)];
   return {
-    ...turn,
-    steers: [],
-    next: [...turn.next, ...turn.steers.map(toAppend)],
-    itemIds: [...turn.itemIds, ...turn.steers.map((item) => item.message.id)],
+    state: { ...told, turn: { ...turn, steers: [], itemIds } },
+    append: [...turn.next, ...turn.steers.map(toAppend)],
   };
 }
 
@@ -46,7 +55,12 @@ export function startCall(state: SessionState, call: Call): Change {
     effects: [
       {
         kind: 'callModel',
-        input: { sessionId, chain, agent, turnId: turn.id, head, profileVersion: profileVersion(profile), ...call },
+        input: {
+          ...{ sessionId, chain, agent, turnId: turn.id, head },
+          profileVersion: profileVersion(profile),
+          settlement: toSettlement(state, turn),
+          ...call,
+        },
         profile,
         maximumAttempts: 1 + Math.max(0, profile.resumesPerTurn - turn.used.resumes),
       },
@@ -54,12 +68,19 @@ export function startCall(state: SessionState, call: Call): Change {
   };
 }
 
-export function onModelFinished(state: SessionState, call: Call, result: CallModelResult, moment: Moment): Change {
-  if (result.kind === 'repeated') return unchanged(learnRepeats(forgetTurn(state, call), [result.first]));
-  return onAnswer(state, result, moment);
+/** What the call needs to end the turn by itself, should it be the last one. */
+function toSettlement(state: SessionState, { source, silent, startedAtMs, usage, itemIds }: Turn): Settlement {
+  const items = toRecords(state, itemIds).map(({ itemId, contentHash }) => ({ itemId, contentHash }));
+  return { source, silent, startedAtMs, usage, items, queued: state.queue.length };
 }
 
-function onAnswer(state: SessionState, answer: Answer, moment: Moment): Change {
+export function onModelFinished(state: SessionState, call: Call, result: CallModelResult): Change {
+  if (result.kind === 'repeated') return unchanged(learnRepeats(forgetTurn(state, call), [result.first]));
+  const learned = takeAnswer(state, result);
+  return result.kind === 'toolCalls' ? dispatchTools(learned, result.toolCalls) : unchanged(release(learned, result));
+}
+
+function takeAnswer(state: SessionState, answer: Completed): SessionState {
   const turn = state.turn!;
   const repeated = new Set(answer.repeats.map((item) => item.itemId));
   const advanced: Turn = {
@@ -69,27 +90,7 @@ function onAnswer(state: SessionState, answer: Answer, moment: Moment): Change {
     used: { ...turn.used, resumes: turn.used.resumes + answer.attempt - 1, profileChanges: 0, storeWaits: 0 },
     step: { kind: 'toDispatch' },
   };
-  const learned = learnRepeats({ ...state, head: answer.head, model: answer.model, turn: advanced }, answer.repeats);
-  if (answer.finish === 'toolCalls' && answer.toolCalls.length > 0) return dispatchTools(learned, answer.toolCalls);
-  const maySteer = turn.callCount < state.profile.stepsPerTurn;
-  if (advanced.steers.length > 0 && maySteer) return unchanged(learned);
-  const [outcome, reason] = outcomeOf(answer);
-  return unchanged(settle(learned, moment.nowMs, outcome, reason));
-}
-
-/** How a call that asked for no tools ends its turn. */
-function outcomeOf({ finish, hasText }: Answer): ['completed' | 'failed', string | null] {
-  switch (finish) {
-    case 'length':
-      return hasText
-        ? ['completed', "the answer was cut at the model's output limit"]
-        : ['failed', 'the model reached its output limit before it wrote any text'];
-    case 'contentFilter':
-      return ['failed', "the provider's content filter stopped the answer"];
-    case 'stop':
-    case 'toolCalls':
-      return ['completed', null];
-  }
+  return learnRepeats({ ...state, head: answer.head, model: answer.model, turn: advanced }, answer.repeats);
 }
 
 export function onModelFailed(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {

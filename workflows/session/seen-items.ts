@@ -18,18 +18,17 @@ export function remember(state: SessionState, item: SeenItem): SessionState {
   return { ...state, seen: seen.filter((old) => old.fate === 'pending' || ++dropped > surplus) };
 }
 
-/** Settles what became of items, here and, by the next `record`, in the store. */
-export function setFates(state: SessionState, ids: string[], fate: ItemRecord['fate'], turnId: string): SessionState {
+/** Settles what became of items. */
+export function setFate(state: SessionState, ids: string[], fate: ItemRecord['fate'], turnId: string): SessionState {
   const isMeant = new Set(ids);
-  const seen = state.seen.map((item) => (isMeant.has(item.id) ? { ...item, fate, turnId } : item));
-  const items = seen
-    .filter((item) => isMeant.has(item.id))
-    .map(({ id, contentHash }): ItemRecord => ({ itemId: id, fate, turnId, contentHash }));
-  return {
-    ...state,
-    seen,
-    unrecorded: { ...state.unrecorded, items: [...state.unrecorded.items, ...items] },
-  };
+  return { ...state, seen: state.seen.map((item) => (isMeant.has(item.id) ? { ...item, fate, turnId } : item)) };
+}
+
+/** What the store is told of items. */
+export function toRecords(state: SessionState, ids: string[]): ItemRecord[] {
+  return state.seen
+    .filter((item) => ids.includes(item.id))
+    .map(({ id, fate, turnId, contentHash }) => ({ itemId: id, fate, turnId, contentHash }));
 }
 
 /**

@@ -24,7 +24,7 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return unchanged(receiveSignal(state, event.name, event.args));
     case 'modelFinished': {
       const call = callInFlight(state, event);
-      return call ? onModelFinished(state, call, event.result, moment) : unchanged(state);
+      return call ? onModelFinished(state, call, event.result) : unchanged(state);
     }
     case 'modelFailed': {
       const call = callInFlight(state, event);

@@ -3,7 +3,7 @@ import type { OutcomeKind } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import { addUsage, UNKNOWN_USAGE } from '../../protocol/usage.js';
 import { notice, say } from './outbox.js';
-import { setFates } from './seen-items.js';
+import { setFate, toRecords } from './seen-items.js';
 import type { Call, QueuedItem, SessionState, Suspension, Turn } from './state.js';
 
 /** Opens a turn for the head of the queue, its `opener`. Nothing is told or written before its first call begins. */
@@ -41,23 +41,38 @@ export function toAppend({ message, contentHash }: QueuedItem): AppendItem {
   return { kind: 'message', messageId: message.id, parts: message.parts, contentHash };
 }
 
-/** The one way a turn ends: releases the session, notes the outcome for the record, and gives back what did not get in. */
-export function settle(state: SessionState, nowMs: number, outcome: OutcomeKind, reason: string | null): SessionState {
+/** Ends the turn with an outcome that is yet to be recorded. */
+export function settle(state: SessionState, nowMs: number, outcome: OutcomeKind, reason: string): SessionState {
   const turn = state.turn!;
   const ended: TurnOutcome = {
     turnId: turn.id,
     outcome,
-    reason: reason?.slice(0, LIMITS.reasonChars) ?? null,
+    reason: reason.slice(0, LIMITS.reasonChars),
     source: turn.source,
     silent: turn.silent,
     usage: turn.usage,
     startedAtMs: turn.startedAtMs,
     endedAtMs: nowMs,
   };
+  const released = release(state, ended);
+  const { outcomes, items } = released.unrecorded;
+  const unrecorded = {
+    outcomes: [...outcomes, ended],
+    items: [...items, ...toRecords(released, turn.itemIds)],
+  };
+  return { ...released, unrecorded };
+}
+
+/** The one way a turn ends: frees the session, fixes the fates of its items, and gives back what did not get in. */
+export function release(
+  state: SessionState,
+  { outcome, reason }: Pick<TurnOutcome, 'outcome' | 'reason'>,
+): SessionState {
+  const turn = state.turn!;
   const call = openCall(turn);
   const isOpener = (id: string) => id === turn.source.key;
-  const answered = setFates(state, turn.itemIds.filter(isOpener), 'answered', turn.id);
-  const fated = setFates(
+  const answered = setFate(state, turn.itemIds.filter(isOpener), 'answered', turn.id);
+  const fated = setFate(
     answered,
     turn.itemIds.filter((id) => !isOpener(id)),
     'steered',
@@ -68,9 +83,8 @@ export function settle(state: SessionState, nowMs: number, outcome: OutcomeKind,
     turn: null,
     queue: [...turn.steers, ...fated.queue],
     outbox: [...(call?.outputs ?? []), ...fated.outbox],
-    unrecorded: { ...fated.unrecorded, outcomes: [...fated.unrecorded.outcomes, ended] },
     usage: addUsage(fated.usage, turn.usage),
-    lastOutcome: { turnId: turn.id, outcome, reason: ended.reason },
+    lastOutcome: { turnId: turn.id, outcome, reason },
   };
   return carry(released, claimedBy(turn.id, call?.append ?? turn.next));
 }
