@@ -50,9 +50,6 @@ export interface Settlement {
   queued: number;
 }
 
-/** Why a completed call ended, as the session needs to know it. */
-export type FinishKind = 'stop' | 'length' | 'contentFilter' | 'toolCalls';
-
 export interface ToolCallRef {
   toolCallId: string;
   name: string;

@@ -34,7 +34,10 @@ test(
     const workflowsPath = join(ROOT, 'test', 'support', 'broken-workflow.ts');
     const { code } = await bundleWorkflowCode({
       workflowsPath,
-      webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, extensionAlias: { '.js': ['.ts', '.js'] } } }),
+      webpackConfigHook: (config) => ({
+        ...config,
+        resolve: { ...config.resolve, extensionAlias: { '.js': ['.ts', '.js'] } },
+      }),
     });
     const bundle = join(folder(), 'broken.js');
     writeFileSync(bundle, code);

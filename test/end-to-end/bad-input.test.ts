@@ -28,7 +28,13 @@ async function command(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Chi
 /** A worker that is expected not to start. */
 async function worker(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Child> {
   const child = new Child(process.execPath, [compiledPath('worker/main.js'), ...args], {
-    env: { ...process.env, VIGIL_ADDRESS: vigil.address, VIGIL_STORE: vigil.store, VIGIL_TASK_QUEUE: vigil.taskQueue, ...env },
+    env: {
+      ...process.env,
+      VIGIL_ADDRESS: vigil.address,
+      VIGIL_STORE: vigil.store,
+      VIGIL_TASK_QUEUE: vigil.taskQueue,
+      ...env,
+    },
   });
   await child.hasEnded(COMMAND_LIMIT_MS);
   return child;
@@ -48,7 +54,12 @@ describe('vigil chat', () => {
     ['an attachment that does not exist', ['--file', 'nowhere.png'], 2, 'cannot be read'],
     ['a mode that is none', ['--message', 'x', '--mode', 'shout'], 2, 'steer, queue'],
     ['a wait that is none', ['--message', 'x', '--timeout', 'soon'], 2, 'number of seconds'],
-    ['an id that is too long', ['--message', 'x', '--id', 'i'.repeat(LIMITS.idChars + 1)], 2, `${LIMITS.idChars} characters`],
+    [
+      'an id that is too long',
+      ['--message', 'x', '--id', 'i'.repeat(LIMITS.idChars + 1)],
+      2,
+      `${LIMITS.idChars} characters`,
+    ],
   ])('refuses %s', async (_, args, code, message, session = vigil.session()) => {
     const child = await command(['chat', session, ...args]);
     expect(child.stderr).toContain(message);
@@ -58,9 +69,19 @@ describe('vigil chat', () => {
 
   test('refuses a text over 1 MiB and says to attach it', async () => {
     const path = file('long.txt', 'x'.repeat(LIMITS.messageTextBytes + 1));
-    const child = new Child('/bin/sh', ['-c', `"$0" "$1" chat ${vigil.session()} --message - < "$2"`, process.execPath, join(packageRoot(), 'bin', 'vigil.mjs'), path], {
-      env: { ...process.env, VIGIL_ADDRESS: vigil.address, VIGIL_STORE: vigil.store },
-    });
+    const child = new Child(
+      '/bin/sh',
+      [
+        '-c',
+        `"$0" "$1" chat ${vigil.session()} --message - < "$2"`,
+        process.execPath,
+        join(packageRoot(), 'bin', 'vigil.mjs'),
+        path,
+      ],
+      {
+        env: { ...process.env, VIGIL_ADDRESS: vigil.address, VIGIL_STORE: vigil.store },
+      },
+    );
     expect(await child.hasEnded(COMMAND_LIMIT_MS)).toBe(2);
     expect(child.stderr).toContain('attach it as a file');
   });
@@ -118,9 +139,17 @@ describe('an unknown session', () => {
 describe('a worker does not start', () => {
   test.each([
     ['with an agent file that does not exist', () => ['--agent', 'nowhere.ts'], 'does not exist'],
-    ['with an agent file that throws', () => ['--agent', file('throws.ts', 'throw new Error("my own mistake");')], 'my own mistake'],
+    [
+      'with an agent file that throws',
+      () => ['--agent', file('throws.ts', 'throw new Error("my own mistake");')],
+      'my own mistake',
+    ],
     ['with an agent file without agents', () => ['--agent', file('none.ts', 'export default 5;')], 'defineAgent'],
-    ['with a budget of 0', () => ['--agent', file('zero.ts', 'export default { name: "z", budgetsMs: { prefill: 0 } };')], 'allowed are'],
+    [
+      'with a budget of 0',
+      () => ['--agent', file('zero.ts', 'export default { name: "z", budgetsMs: { prefill: 0 } };')],
+      'allowed are',
+    ],
     ['with a model that is none', () => ['--model', 'gpt'], 'is not a model'],
   ])('%s', async (_, args, message) => {
     const child = await worker(args());

@@ -151,7 +151,10 @@ test(
     // The command that waited loses its server; the message does not.
     await counting;
     const again = await vigil('chat', 'demo', '--id', 'm2', '--message', 'count to 60', '--json');
-    expect(JSON.parse(again.stdout)).toMatchObject({ outcome: 'completed', text: expect.stringMatching(/^1 2 3 .* 60$/) });
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      outcome: 'completed',
+      text: expect.stringMatching(/^1 2 3 .* 60$/),
+    });
     const outputs = await outputsOf('default/demo');
     expect(outputs.filter((output) => output.kind === 'TurnEnded')).toHaveLength(2);
     expect(outputs.filter((output) => output.kind === 'TextStreamDiscarded')).toHaveLength(1);

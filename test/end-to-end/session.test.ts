@@ -22,7 +22,13 @@ describe('a message', () => {
     const session = vigil.session();
     await vigil.ask(session, 'ping', { id: 'm1' });
     const outputs = await vigil.outputs(session);
-    expect(outputs.map((output) => output.kind)).toEqual(['MessageReceived', 'TurnStarted', 'TextOutput', 'Usage', 'TurnEnded']);
+    expect(outputs.map((output) => output.kind)).toEqual([
+      'MessageReceived',
+      'TurnStarted',
+      'TextOutput',
+      'Usage',
+      'TurnEnded',
+    ]);
     expect(outputs.map((output) => output.seq)).toEqual([1, 2, 3, 4, 5]);
     expect(outputs[4]).toMatchObject({ source: { kind: 'message', key: 'm1' }, text: 'pong', outcome: 'completed' });
   });
@@ -31,7 +37,11 @@ describe('a message', () => {
     const session = vigil.session();
     const first = await vigil.ask(session, 'ping', { id: 'm1' });
     const repeat = await vigil.client.send(session, { id: 'm1', text: 'ping' });
-    await expect(repeat.placed()).resolves.toMatchObject({ kind: 'duplicate', turnId: first.turnId, contentDiffers: false });
+    await expect(repeat.placed()).resolves.toMatchObject({
+      kind: 'duplicate',
+      turnId: first.turnId,
+      contentDiffers: false,
+    });
     await expect(repeat.outcome()).resolves.toEqual(first);
     const outputs = await vigil.outputs(session);
     expect(outputs.filter((output) => output.kind === 'TurnStarted')).toHaveLength(1);
@@ -140,7 +150,11 @@ describe('nonsense', () => {
 
   test('as an argument of the workflow starts a session all the same', async () => {
     const session = vigil.session();
-    await vigil.temporal.workflow.start('session', { workflowId: session, taskQueue: vigil.taskQueue, args: ['nonsense'] });
+    await vigil.temporal.workflow.start('session', {
+      workflowId: session,
+      taskQueue: vigil.taskQueue,
+      args: ['nonsense'],
+    });
     await vigil.signalRaw(session, 'message', { id: 'm1', text: 'ping' });
     await expect(vigil.output(session, 'TurnEnded')).resolves.toMatchObject({ text: 'pong' });
   });
@@ -176,7 +190,8 @@ describe('a session', () => {
         const before = await size();
         await vigil.ask(session, 'ping');
         const after = await size();
-        if (after.runId === before.runId) return { events: after.events - before.events, bytes: after.bytes - before.bytes };
+        if (after.runId === before.runId)
+          return { events: after.events - before.events, bytes: after.bytes - before.bytes };
       }
     };
     for (let turn = 1; turn < 10; turn++) await vigil.ask(session, 'ping');

@@ -91,14 +91,16 @@ export const USAGE: Usage = {
 };
 
 type Answer = Extract<CallModelResult, { kind: 'answered' }>;
+type CompletedCall = Pick<Answer, 'attempt' | 'repeats'>;
 
+/** A completed call that asks for no tools: its turn is over, and recorded. */
 export function anAnswer(callId: string, over: Partial<Answer> = {}): Answer {
   return {
     kind: 'answered',
+    outcome: 'completed',
+    reason: null,
+    endedAtMs: NOW_MS,
     head: `${callId}.out`,
-    finish: 'stop',
-    hasText: true,
-    toolCalls: [],
     usage: USAGE,
     model: 'test-model',
     attempt: 1,
@@ -107,7 +109,7 @@ export function anAnswer(callId: string, over: Partial<Answer> = {}): Answer {
   };
 }
 
-/** The model answers the call in flight. */
+/** The model answers the call in flight, which settles its turn. */
 export function answers(over: Partial<Answer> = {}): Happening {
   return (state) => finished(state, anAnswer(callOf(state).callId, over));
 }
@@ -117,8 +119,26 @@ export function asksFor(...names: string[]): Happening {
   return (state) => {
     const { callId } = callOf(state);
     const toolCalls = names.map((name, n) => aToolCall(`${callId}.t${n + 1}`, name));
-    return finished(state, anAnswer(callId, { finish: 'toolCalls', hasText: false, toolCalls }));
+    return finished(state, aToolRequest(callId, toolCalls));
   };
+}
+
+/** The same with one tool, and something to say of the call. */
+export function asksOnce(over: Partial<CompletedCall>): Happening {
+  return (state) => {
+    const { callId } = callOf(state);
+    return finished(state, aToolRequest(callId, [aToolCall(`${callId}.t1`, 'look')], over));
+  };
+}
+
+/** A completed call that asks for tools. */
+export function aToolRequest(
+  callId: string,
+  toolCalls: ToolCallRef[],
+  over: Partial<CompletedCall> = {},
+): Extract<CallModelResult, { kind: 'toolCalls' }> {
+  const { head, usage, model, attempt, repeats } = anAnswer(callId, over);
+  return { kind: 'toolCalls', toolCalls, head, usage, model, attempt, repeats };
 }
 
 export function aToolCall(toolCallId: string, name: string): ToolCallRef {

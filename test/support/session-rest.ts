@@ -19,9 +19,10 @@ function leftovers({ state }: SimulatedSession): string[] {
   );
 }
 
-/** Each acceptance ends once and is told once; the message is in the transcript once, unless it was left out for a reason. */
+/** Each acceptance ends once and is told at once where it went; one that joined a turn later was told then. The message is in the transcript once, unless it was left out for a reason. */
 function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSession): string[] {
   const places = toldPlaces(store);
+  const joins = toldJoins(store);
   const transcript = new Map<string, number>();
   for (const id of store.messagesAt(state.head)) count(transcript, id);
   return [...accepted].flatMap(([id, times]) => {
@@ -37,6 +38,7 @@ function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSe
       ...(told > 0 && told <= times
         ? []
         : [`message ${id} was accepted ${times} times and told ${told} times where it went`]),
+      ...(fate !== 'steered' || joins.has(id) ? [] : [`message ${id} joined a turn and was not told so`]),
       ...(held === 1 || (held === 0 && leftOut.has(id)) ? [] : [`message ${id} is ${held} times in the transcript`]),
     ];
   });
@@ -46,17 +48,30 @@ function toldPlaces(store: SimulatedSession['store']): Map<string, number> {
   const places = new Map<string, number>();
   for (const output of store.journal.values()) {
     if (output.kind !== 'MessageReceived') continue;
-    if (['started', 'steered', 'queued'].includes(output.disposition.kind)) count(places, output.messageId);
+    if (['started', 'queued'].includes(output.disposition.kind)) count(places, output.messageId);
   }
   return places;
 }
 
-/** A turn that was told of has an outcome, and the other way round. */
-function problemsOfTurns({ store }: SimulatedSession): string[] {
+function toldJoins(store: SimulatedSession['store']): Set<string> {
+  const told = [...store.journal.values()];
+  return new Set(
+    told.flatMap((output) =>
+      output.kind === 'MessageReceived' && output.disposition.kind === 'steered' ? [output.messageId] : [],
+    ),
+  );
+}
+
+/** A turn that was told of has an outcome, and the other way round; the session and the store agree on it where they can. */
+function problemsOfTurns({ store, believed, unreported }: SimulatedSession): string[] {
   const outputs = [...store.journal.values()];
   const started = new Set(outputs.flatMap((output) => (output.kind === 'TurnStarted' ? [output.turnId] : [])));
   return [
     ...[...started].filter((id) => !store.outcomes.has(id)).map((id) => `turn ${id} has no outcome`),
     ...[...store.outcomes.keys()].filter((id) => !started.has(id)).map((id) => `nobody was told that turn ${id} began`),
+    ...[...believed]
+      .filter(([id, outcome]) => store.outcomes.get(id)?.outcome !== outcome && !unreported.has(id))
+      .map(([id, outcome]) => `turn ${id} ended as ${outcome}, but the store has ${store.outcomes.get(id)?.outcome}`),
+    ...[...store.outcomes.keys()].filter((id) => !believed.has(id)).map((id) => `the session never ended turn ${id}`),
   ];
 }

@@ -1,16 +1,20 @@
-import type { CallModelResult, RecordInput } from '../../protocol/calls.js';
+import type { CallModelInput, CallModelResult, RecordInput } from '../../protocol/calls.js';
+import type { ItemRecord } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, profileVersion, type Profile } from '../../protocol/liveness.js';
 import type { Effect } from '../../workflows/session/effects.js';
 import type { CallFailure, SessionEvent } from '../../workflows/session/events.js';
 import { brokenBy, type Transition } from '../../workflows/session/invariants.js';
+import { addUsage } from '../../protocol/usage.js';
 import { openSession, upgradeState, type SessionState } from '../../workflows/session/state.js';
 import { transition } from '../../workflows/session/transition.js';
-import { aFailure, aToolCall, anAnswer, CHAIN, frozen, messageIds, NOW_MS } from './session-builders.js';
+import { aFailure, anAnswer, aToolCall, aToolRequest, CHAIN, frozen, messageIds, NOW_MS } from './session-builders.js';
 import { Chance } from './session-chance.js';
 import { RefusedByStore, StoreModel, type Begun } from './session-store-model.js';
 
 type ModelActivity = Extract<Effect, { kind: 'callModel' }> & { attempt: number };
 type ToolActivity = Extract<Effect, { kind: 'callTool' }>;
+type Completed = Exclude<CallModelResult, { kind: 'repeated' }>;
+type Ending = 'answer' | 'askForTools' | 'cutAnswer';
 type Action = keyof SimulatedSession['actions'];
 
 const PROFILES: Profile[] = [
@@ -42,9 +46,12 @@ export class SimulatedSession {
   state: SessionState = openSession({ sessionId: 'acme/s1', chain: CHAIN, agent: 'coder' });
   readonly store = new StoreModel();
   readonly trace: Transition[] = [];
-  /** How often each id was accepted, and how often an acceptance ended: by a recorded fate, or as a repeat that the store knew. */
+  /** How often each id was accepted, and how often an acceptance ended: with its turn, or as a repeat that the store knew. */
   readonly accepted = new Map<string, number>();
   readonly ended = new Map<string, number>();
+  /** How the session believes that each of its turns ended, and the turns that ended in the store by a call that could not report. */
+  readonly believed = new Map<string, string>();
+  readonly unreported = new Set<string>();
   /** Messages that the conversation goes on without, because the provider refused them or a person chose the store's transcript. */
   readonly leftOut = new Set<string>();
 
@@ -206,8 +213,7 @@ export class SimulatedSession {
       case 'cutAnswer':
         return this.finish(activity, begun, ending);
       case 'crashAfterFinish':
-        this.store.finish(activity.input.callId, this.answerTo(activity, begun, 'answer'));
-        return this.fail(activity, { type: 'WorkerLost' });
+        return this.crashAfterFinish(activity, begun);
       case 'redeliver':
         activity.attempt += activity.attempt < activity.maximumAttempts ? 1 : 0;
         return;
@@ -218,6 +224,15 @@ export class SimulatedSession {
       default:
         return this.fail(activity, this.failureOf(ending));
     }
+  }
+
+  /** Everything is in the store, and nobody says so. */
+  private crashAfterFinish(activity: ModelActivity, begun: Extract<Begun, { kind: 'begun' }>): void {
+    const ending = this.chance.oneOf<Ending>(['answer', 'askForTools', 'cutAnswer']);
+    const result = this.complete(activity, begun, ending);
+    if (result.kind === 'answered') this.unreported.add(activity.input.turnId);
+    if (this.chance.happens(0.5)) return this.fail(activity, { type: 'WorkerLost' });
+    return this.retryOrFail(activity, { type: 'HeartbeatTimeout', attempt: null });
   }
 
   private runModelWell(): void {
@@ -266,50 +281,45 @@ export class SimulatedSession {
     this.apply({ kind: 'modelFailed', callId, dispatch, failure });
   }
 
-  private finish(
-    activity: ModelActivity,
-    begun: Begun,
-    ending: 'answer' | 'askForTools' | 'cutAnswer' = 'answer',
-  ): void {
-    const { callId, dispatch } = activity.input;
-    const result = begun.kind === 'repeated' ? begun : this.resultOf(activity, begun, ending);
+  private finish(activity: ModelActivity, begun: Begun, ending: Ending = 'answer'): void {
+    const { input, attempt } = activity;
+    const { callId, dispatch } = input;
+    const result = begun.kind === 'begun' ? this.complete(activity, begun, ending) : resultOf(begun, attempt);
     this.models = [];
-    this.learn(
-      begun.kind === 'begun' ? begun.repeats : begun.kind === 'repeated' ? [begun.first] : begun.result.repeats,
-    );
+    this.learn(result.kind === 'repeated' ? [result.first] : result.repeats);
+    if (result.kind === 'answered') this.endTurn(settling(input, result));
     this.apply({ kind: 'modelFinished', callId, dispatch, result });
   }
 
-  private resultOf(
-    activity: ModelActivity,
-    begun: Exclude<Begun, { kind: 'repeated' }>,
-    ending: 'answer' | 'askForTools' | 'cutAnswer',
-  ): CallModelResult {
-    if (begun.kind === 'finished') return { ...begun.result, attempt: activity.attempt };
-    const answer = this.answerTo(activity, begun, ending);
-    this.store.finish(activity.input.callId, answer);
-    return answer;
+  /** What the activity does in one transaction. */
+  private complete(activity: ModelActivity, begun: Extract<Begun, { kind: 'begun' }>, ending: Ending): Completed {
+    const { input } = activity;
+    const result = this.answerTo(activity, begun, ending);
+    this.store.finish(input.callId, result, result.kind === 'answered' ? settling(input, result) : null);
+    return result;
   }
 
   private answerTo(
     { input, attempt }: ModelActivity,
     { repeats }: Extract<Begun, { kind: 'begun' }>,
-    ending: 'answer' | 'askForTools' | 'cutAnswer',
-  ) {
+    ending: Ending,
+  ): Completed {
     const { callId } = input;
-    if (ending === 'answer') return anAnswer(callId, { attempt, repeats });
+    const endedAtMs = this.nowMs;
+    if (ending === 'answer') return anAnswer(callId, { attempt, repeats, endedAtMs });
+    if (ending === 'cutAnswer') {
+      return anAnswer(callId, { attempt, repeats, endedAtMs, outcome: 'failed', reason: 'the answer was cut' });
+    }
     const toolCalls = Array.from({ length: this.chance.between(1, 3) }, (_, n) =>
       aToolCall(`${callId}.t${n + 1}`, 'look'),
     );
-    if (ending === 'askForTools')
-      return anAnswer(callId, { attempt, repeats, finish: 'toolCalls', hasText: false, toolCalls });
-    return anAnswer(callId, {
-      attempt,
-      repeats,
-      toolCalls,
-      finish: this.chance.oneOf(['length', 'contentFilter']),
-      hasText: this.chance.happens(0.5),
-    });
+    return aToolRequest(callId, toolCalls, { attempt, repeats });
+  }
+
+  /** As the session sees it: whoever records it, and whatever the store knew before. */
+  private endTurn({ outcomes, items }: RecordInput): void {
+    for (const { turnId, outcome } of outcomes) this.believed.set(turnId, outcome);
+    for (const item of items) count(this.ended, item.itemId);
   }
 
   /** An acceptance that turns out to be a repeat ends here. */
@@ -366,7 +376,7 @@ export class SimulatedSession {
         this.tools.push(effect);
         return;
       case 'record':
-        for (const item of effect.input.items) count(this.ended, item.itemId);
+        this.endTurn(effect.input);
         this.records.push(effect.input);
         return;
       case 'armTimer':
@@ -393,6 +403,26 @@ export class SimulatedSession {
     this.runLimit = this.isDraining ? Infinity : this.chance.between(20, 120);
     this.apply({ kind: 'opened' });
   }
+}
+
+/** What a call that a crash had cut off from reporting reports later. */
+function resultOf(begun: Exclude<Begun, { kind: 'begun' }>, attempt: number): CallModelResult {
+  return begun.kind === 'repeated' ? begun : { ...begun.result, attempt };
+}
+
+/** What a call records of the turn that it ends. */
+function settling(input: CallModelInput, answer: Extract<Completed, { kind: 'answered' }>): RecordInput {
+  const { sessionId, chain, agent, turnId, settlement } = input;
+  const { source, silent, startedAtMs, queued } = settlement;
+  const { outcome, reason, endedAtMs } = answer;
+  const repeats = new Set(answer.repeats.map((item) => item.itemId));
+  const items = settlement.items
+    .filter(({ itemId }) => !repeats.has(itemId))
+    .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === source.key ? 'answered' : 'steered' }));
+  const usage = addUsage(settlement.usage, answer.usage);
+  const ended = { turnId, outcome, reason, source, silent, usage, startedAtMs, endedAtMs };
+  const status = queued > 0 ? 'running' : 'idle';
+  return { sessionId, chain, agent, status, queued, outputs: [], outcomes: [ended], items };
 }
 
 export function count(counts: Map<string, number>, id: string): void {

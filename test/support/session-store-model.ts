@@ -9,12 +9,12 @@ export class RefusedByStore extends Error {
   }
 }
 
-type Answer = Extract<CallModelResult, { kind: 'answered' }>;
+type Completed = Exclude<CallModelResult, { kind: 'repeated' }>;
 type AppendedMessage = Extract<AppendItem, { kind: 'message' }>;
 
 export type Begun =
   | { kind: 'begun'; base: string | null; taken: string[]; repeats: ItemRecord[] }
-  | { kind: 'finished'; result: Answer }
+  | { kind: 'finished'; result: Completed }
   | { kind: 'repeated'; first: ItemRecord };
 
 interface StoredCall {
@@ -24,7 +24,7 @@ interface StoredCall {
   base: string | null;
   taken: string[];
   closed: boolean;
-  result: Answer | null;
+  result: Completed | null;
 }
 
 /** The rules of the session store that the core relies on, without a database: dedupe, fence, one outcome a turn, one output a key. */
@@ -54,12 +54,14 @@ export class StoreModel {
     return this.#open(input, attempt, repeats);
   }
 
-  finish(callId: string, result: Answer): void {
+  /** One transaction: the answer, and, when it ends the turn, how it ended. */
+  finish(callId: string, result: Completed, settles: RecordInput | null): void {
     const call = this.#calls.get(callId)!;
     this.#entries.set(result.head, { base: call.base, messageIds: call.taken });
     this.#head = result.head;
     call.result = result;
     call.closed = true;
+    if (settles) this.record(settles);
   }
 
   record({ outputs, outcomes, items }: RecordInput): void {
@@ -72,6 +74,7 @@ export class StoreModel {
     for (const outcome of outcomes) {
       if (this.outcomes.has(outcome.turnId)) continue;
       this.outcomes.set(outcome.turnId, outcome);
+      this.#write([turnEnded(outcome)]);
       for (const call of this.#calls.values()) if (call.turnId === outcome.turnId) call.closed = true;
     }
   }
@@ -135,6 +138,10 @@ export class StoreModel {
   #write(outputs: readonly NewOutput[]): void {
     for (const output of outputs) if (!this.journal.has(output.key)) this.journal.set(output.key, output);
   }
+}
+
+function turnEnded({ turnId, outcome, reason, usage, source, silent }: TurnOutcome): NewOutput {
+  return { kind: 'TurnEnded', key: `${turnId}/ended`, turnId, outcome, reason, text: '', usage, source, silent };
 }
 
 function repeatOutput({ callId }: CallModelInput, place: number, { itemId, fate, turnId }: ItemRecord): NewOutput {

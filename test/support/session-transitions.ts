@@ -12,7 +12,7 @@ export function toRow({ before, event, moment, after }: Transition): string | nu
   const to = placeOf(after);
   if (moment.rollOverDue) return `${from} | ${to}`;
   const name = nameOf(event, { before, after });
-  const ended = endOf({ before, after });
+  const ended = endOf(event, { before, after });
   if (name === null && from === to && ended === '-') return null;
   return [from, name ?? event.kind, ended, to].join(' | ');
 }
@@ -35,7 +35,7 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
     case 'modelFinished':
       if (!callIsInFlight(before, event)) return null;
       if (event.result.kind === 'repeated') return 'opener is a repeat';
-      return placeOf(after) === 'tools' ? 'answer with tool calls' : 'final answer';
+      return event.result.kind === 'toolCalls' ? 'answer with tool calls' : 'final answer';
     case 'modelFailed':
       return callIsInFlight(before, event) ? event.failure.type : null;
     case 'toolFinished':
@@ -50,9 +50,10 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
   }
 }
 
-function endOf({ before, after }: Ends): string {
+function endOf(event: SessionEvent, { before, after }: Ends): string {
   const { turn } = before;
   if (turn === null || after.turn?.id === turn.id) return '-';
+  if (event.kind === 'modelFinished' && event.result.kind === 'answered') return event.result.outcome;
   const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
   return outcomes.find((ended) => ended.turnId === turn.id)?.outcome ?? 'never began';
 }

@@ -79,16 +79,23 @@ export function aFinish(begin: BeginTry, base: string | null, text = `answer of 
     outputs: [{ kind: 'TextOutput', key: `${begin.callId}/text`, ...ofTry(begin), text, isCallBoundary: true }],
     result: {
       kind: 'answered',
+      outcome: 'completed',
+      reason: null,
+      endedAtMs: 2,
       head,
-      finish: 'stop',
-      hasText: text !== '',
-      toolCalls: [],
       usage: USAGE,
       model: 'test-model',
       attempt: begin.attempt,
       repeats: [],
     },
   };
+}
+
+/** The finish of a call that is its turn's last: it settles the turn. */
+export function aSettlingFinish(begin: BeginTry, base: string | null, over: Partial<RecordInput> = {}): FinishTry {
+  const { sessionId, chain, agent, turnId } = begin;
+  const turn = { outcomes: [anOutcome(turnId)], items: [anItem('m1', { turnId })] };
+  return { ...aFinish(begin, base), settles: aRecord({ sessionId, chain, agent, ...turn, ...over }) };
 }
 
 export function toRef({ sessionId, callId, dispatch, attempt }: TryRef): TryRef {

@@ -2,6 +2,10 @@ import {
   aBegin,
   aFinish,
   aMessage,
+  anItem,
+  anOutcome,
+  aRecord,
+  aSettlingFinish,
   begunBase,
   finishedCall,
   journal,
@@ -9,8 +13,9 @@ import {
   SESSION,
   spoken,
   toRef,
+  USAGE,
 } from '../../support/store-builders.js';
-import { TranscriptMissingError } from '../../../store/session-store.js';
+import { type SessionStore, StaleTryError, TranscriptMissingError } from '../../../store/session-store.js';
 import type { StoreFixture } from './store-fixture.js';
 
 export function describeFinishing(fixture: StoreFixture): void {
@@ -45,6 +50,109 @@ export function describeFinishing(fixture: StoreFixture): void {
       'user m1',
       'assistant answer of t1/c1',
     ]);
+  });
+
+  describe('when the call ends its turn', () => {
+    const steered = anItem('m2', { fate: 'steered' });
+    const settles = { queued: 2, items: [anItem('m1'), steered] };
+    const begin = aBegin({ append: [aMessage('m1'), aMessage('m2')] });
+
+    /** Everything that is known of the turn. */
+    async function knownOfTurn(store: SessionStore): Promise<unknown[]> {
+      const { updatedAtMs: _, ...session } = (await store.findSession(SESSION))!;
+      const items = [await store.findItem(SESSION, 'm1'), await store.findItem(SESSION, 'm2')];
+      const answer = await store.findEntry(SESSION, 't1/c1.out');
+      return [await journal(store), await store.findOutcome(SESSION, 't1'), items, session, answer];
+    }
+
+    test('its outcome, its messages’ fates and the session’s row are written with the answer', async () => {
+      const { store } = fixture;
+      const finish = aSettlingFinish(begin, await begunBase(store, begin), settles);
+      await store.finishTry(finish);
+      expect(await journalKinds(store)).toEqual(['TurnStarted', 'TextOutput', 'TurnEnded']);
+      const source = { kind: 'message', key: 'm1' };
+      expect((await journal(store)).at(-1)).toMatchObject({
+        ...{ kind: 'TurnEnded', seq: 3, turnId: 't1', outcome: 'completed', reason: null },
+        ...{ text: 'answer of t1/c1', usage: USAGE, source, silent: false },
+      });
+      expect(await store.findOutcome(SESSION, 't1')).toMatchObject({
+        ...{ outcome: 'completed', segments: ['answer of t1/c1'], startedAtMs: 1_000, endedAtMs: 2_000 },
+      });
+      expect(await store.findItem(SESSION, 'm1')).toEqual(anItem('m1'));
+      expect(await store.findItem(SESSION, 'm2')).toEqual(steered);
+      expect(await store.findSession(SESSION)).toMatchObject({ queued: 2, turns: 1, lastOutcome: 'completed' });
+      expect(spoken(await store.transcript(SESSION, finish.result.head)).at(-1)).toBe('assistant answer of t1/c1');
+    });
+
+    test('the session is idle when nothing waits, and its row knows the new head for a session started anew', async () => {
+      const { store } = fixture;
+      await store.finishTry(aSettlingFinish(begin, await begunBase(store, begin)));
+      expect(await store.findSession(SESSION)).toMatchObject({ status: 'idle', queued: 0 });
+      const anew = aBegin({ chain: 'chain-2', turnId: 'u1', append: [aMessage('m9')] });
+      const base = await begunBase(store, anew);
+      expect(spoken(await store.transcript(SESSION, base))).toContain('assistant answer of t1/c1');
+    });
+
+    test('the texts of the turn’s earlier calls are in its outcome', async () => {
+      const { store } = fixture;
+      const head = await finishedCall(store, begin, 'Let me look.');
+      const last = aBegin({ callId: 't1/c2', head, append: [] });
+      await store.finishTry(aSettlingFinish(last, await begunBase(store, last)));
+      expect(await store.findOutcome(SESSION, 't1')).toMatchObject({ segments: ['Let me look.', 'answer of t1/c2'] });
+    });
+
+    test('a try after a crash gets the result, and the turn does not end twice', async () => {
+      const { store } = fixture;
+      const finish = aSettlingFinish(begin, await begunBase(store, begin), settles);
+      await store.finishTry(finish);
+      const known = await knownOfTurn(store);
+      const again = { ...begin, attempt: 2, taskToken: 'token of 2' };
+      const redispatched = { ...begin, dispatch: 2, taskToken: 'token of 3' };
+      for (const next of [again, redispatched]) {
+        expect(await store.beginTry(next)).toEqual({ kind: 'finished', result: finish.result });
+      }
+      await store.finishTry(finish);
+      expect(await knownOfTurn(store)).toEqual(known);
+    });
+
+    test('a stale try settles nothing', async () => {
+      const { store } = fixture;
+      const base = await begunBase(store, begin);
+      await begunBase(store, { ...begin, attempt: 2, taskToken: 'token of 2' });
+      const known = await knownOfTurn(store);
+      await expect(store.finishTry(aSettlingFinish(begin, base, settles))).rejects.toThrow(StaleTryError);
+      expect(await knownOfTurn(store)).toEqual(known);
+      expect(await store.findOutcome(SESSION, 't1')).toBeNull();
+    });
+
+    test('a turn that the session ended first stays as it ended', async () => {
+      const { store } = fixture;
+      const base = await begunBase(store, begin);
+      await store.record(aRecord({ outcomes: [anOutcome('t1', { outcome: 'timeout' })], items: settles.items }));
+      const known = await knownOfTurn(store);
+      await expect(store.finishTry(aSettlingFinish(begin, base, settles))).rejects.toThrow(StaleTryError);
+      expect(await knownOfTurn(store)).toEqual(known);
+    });
+
+    test('the session’s own outcome of a turn that its last call had settled changes nothing', async () => {
+      const { store } = fixture;
+      await store.finishTry(aSettlingFinish(begin, await begunBase(store, begin), settles));
+      const known = await knownOfTurn(store);
+      const late = anOutcome('t1', { outcome: 'interrupted', reason: 'its worker was lost', endedAtMs: 3_000 });
+      await store.record(aRecord({ outcomes: [late], items: settles.items }));
+      expect(await knownOfTurn(store)).toEqual(known);
+    });
+
+    test('what cannot be recorded leaves no answer either', async () => {
+      const { store } = fixture;
+      const base = await begunBase(store, begin);
+      const known = await knownOfTurn(store);
+      const broken = anOutcome('t1', { outcome: null as unknown as 'failed' });
+      await expect(store.finishTry(aSettlingFinish(begin, base, { outcomes: [broken] }))).rejects.toThrow();
+      expect(await knownOfTurn(store)).toEqual(known);
+      await store.finishTry(aSettlingFinish(begin, base));
+      expect(await journalKinds(store)).toEqual(['TurnStarted', 'TextOutput', 'TurnEnded']);
+    });
   });
 
   test('an answer that would not follow its own inputs is refused as a mistake', async () => {

@@ -5,6 +5,7 @@ import {
   aNotice,
   anOutcome,
   aRecord,
+  aSettlingFinish,
   begunBase,
   finishedCall,
   SESSION,
@@ -53,15 +54,35 @@ export function describeProjection(fixture: StoreFixture): void {
   test('an outcome that was overtaken is counted, but does not become the last', async () => {
     const { store } = fixture;
     await store.record(
-      aRecord({ status: 'idle', outcomes: [anOutcome('t2', { outcome: 'failed', endedAtMs: 5_000 })] }),
+      aRecord({ status: 'idle', outcomes: [anOutcome('t2', { outcome: 'failed', startedAtMs: 5_000 })] }),
     );
-    await store.record(aRecord({ status: 'running', queued: 1, outcomes: [anOutcome('t1', { endedAtMs: 4_000 })] }));
+    await store.record(
+      aRecord({ status: 'suspended', queued: 1, outcomes: [anOutcome('t1', { startedAtMs: 4_000 })] }),
+    );
     expect(await store.findSession(SESSION)).toMatchObject({
       status: 'idle',
       queued: 0,
       turns: 2,
       lastOutcome: 'failed',
     });
+  });
+
+  test('turns follow each other by their starts, whatever the clocks of the workers that ended them say', async () => {
+    const { store } = fixture;
+    await store.record(aRecord({ outcomes: [anOutcome('t1', { startedAtMs: 4_000, endedAtMs: 9_000 })] }));
+    const head = await finishedCall(store, aBegin({ turnId: 't2', append: [aMessage('m2')] }));
+    await begunBase(store, aBegin({ turnId: 't2', callId: 't2/c2', head, append: [] }));
+    const outcome = anOutcome('t2', { outcome: 'timeout', startedAtMs: 5_000, endedAtMs: 3_500 });
+    await store.record(aRecord({ outcomes: [outcome] }));
+    expect(await store.findSession(SESSION)).toMatchObject({ status: 'idle', turns: 2, lastOutcome: 'timeout' });
+  });
+
+  test('what was noted while a turn ran does not make a session that is idle by now run', async () => {
+    const { store } = fixture;
+    const begin = aBegin();
+    await store.finishTry(aSettlingFinish(begin, await begunBase(store, begin)));
+    await store.record(aRecord({ status: 'running', queued: 1, outputs: [aNotice('n1')] }));
+    expect(await store.findSession(SESSION)).toMatchObject({ status: 'idle', queued: 1 });
   });
 
   test('a record of nothing but a status sets it', async () => {

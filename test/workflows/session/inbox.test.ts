@@ -3,6 +3,7 @@ import type { SessionEvent } from '../../../workflows/session/events.js';
 import {
   aMessage,
   answers,
+  asksFor,
   aSession,
   after,
   callOf,
@@ -11,6 +12,7 @@ import {
   fails,
   fateOf,
   isRepeat,
+  messageIds,
   noticesOf,
   placeOf,
   queuedIds,
@@ -20,6 +22,7 @@ import {
   rolledOver,
   signal,
   toldBy,
+  toolEnds,
   turnOf,
   when,
 } from '../../support/session-builders.js';
@@ -48,11 +51,14 @@ test('a message that is to queue waits for its own turn and is told its place', 
   expect(dispositionsOf(told, 'm3')).toEqual([{ kind: 'queued', position: 2 }]);
 });
 
-test('a message to a running turn is steered into it unless it says otherwise', () => {
+test('a message to a running turn may join it unless it says otherwise, and is told so', () => {
   const change = when(running(), receives('m2'));
+  const mayJoin = turnOf(change.state).id;
   expect(turnOf(change.state).steers.map((item) => item.message.id)).toEqual(['m2']);
-  expect(dispositionsOf(change, 'm2')).toEqual([{ kind: 'steered', turnId: turnOf(change.state).id }]);
+  expect(dispositionsOf(change, 'm2')).toEqual([{ kind: 'queued', position: 1, mayJoin }]);
   expect(queuedIds(change.state)).toEqual([]);
+  const second = when(after(change.state, recorded), receives('m3'));
+  expect(dispositionsOf(second, 'm3')).toEqual([{ kind: 'queued', position: 2, mayJoin }]);
 });
 
 test('queued messages run one after the other, in their order, each told once where it went', () => {
@@ -134,8 +140,8 @@ describe('the limits', () => {
     const state = after(running(), ...ids.map((id) => receives(id, { text: longText })));
     const taken = ids.filter((id) => fateOf(state, id) === 'pending');
     expect(taken).toHaveLength(31);
-    const onTheirWay = after(state, answers());
-    expect(callOf(onTheirWay).append).toHaveLength(31);
+    const onTheirWay = after(state, asksFor('look'), toolEnds(0));
+    expect(messageIds(callOf(onTheirWay).append)).toHaveLength(31);
     expect(fateOf(after(onTheirWay, receives('more', { text: longText })), 'more')).toBeUndefined();
     expect(fateOf(after(onTheirWay, answers(), receives('more', { text: longText })), 'more')).toBe('pending');
   });
@@ -144,7 +150,7 @@ describe('the limits', () => {
     let state = running();
     for (let n = 0; n < LIMITS.rememberedItems + 40; n++) {
       state = after(state, receives(`s${n}`), recorded);
-      if (n % 50 === 49) state = after(state, answers());
+      if (n % 50 === 49) state = after(state, asksFor('look'), toolEnds(0));
     }
     expect(state.seen.filter((item) => item.fate === 'pending')).toHaveLength(LIMITS.rememberedItems);
     expect(fateOf(state, 's198')).toBe('pending');

@@ -1,3 +1,4 @@
+import type { Settlement } from '../../../protocol/calls.js';
 import type { Effect } from '../../../workflows/session/effects.js';
 import type { SessionEvent } from '../../../workflows/session/events.js';
 import { brokenBy, brokenOver, type Transition } from '../../../workflows/session/invariants.js';
@@ -27,6 +28,7 @@ import {
 const moment = { nowMs: NOW_MS, rollOverDue: false };
 const running = aSession(receives('m1'));
 const answered = after(running, answers());
+const failed = after(running, fails('Defect'));
 
 /** What really happens, for a test to falsify. */
 function taken(before: SessionState, happening: Happening, at = moment): Transition {
@@ -46,8 +48,12 @@ const withTurn = (state: SessionState, over: Partial<Turn>): SessionState => ({
 });
 const doing = (effects: Effect[], over: Partial<Transition> = {}): Transition => ({ ...to(running), effects, ...over });
 const started = taken(aSession(), receives('m1')).effects[0] as Extract<Effect, { kind: 'callModel' }>;
+const settling = (over: Partial<Settlement>): Effect => ({
+  ...started,
+  input: { ...started.input, settlement: { ...started.input.settlement, ...over } },
+});
 const asked = taken(running, asksFor('look'));
-const record = taken(running, answers()).effects[0] as Extract<Effect, { kind: 'record' }>;
+const record = taken(running, fails('Defect')).effects[0] as Extract<Effect, { kind: 'record' }>;
 const waiting = after(running, fails('ModelBusy'), recorded);
 const finished = (result: Extract<SessionEvent, { kind: 'modelFinished' }>['result']): SessionEvent => ({
   ...{ kind: 'modelFinished', callId: `${CHAIN}-1.1`, dispatch: 1, result },
@@ -134,21 +140,30 @@ test.each<[string, Transition]>([
   ],
   ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }])],
   ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: asked.after })],
-  ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: answered })],
+  ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: failed })],
   ['nothing is in flight at continue-as-new', doing([{ kind: 'continueAsNew' }], { after: waiting })],
+  [
+    'a call can settle its turn: it knows each of its items, and how many wait',
+    doing([settling({ items: [] })], { before: aSession() }),
+  ],
+  [
+    'a call can settle its turn: it knows each of its items, and how many wait',
+    doing([settling({ queued: 1 })], { before: aSession() }),
+  ],
+  ['a call can settle its turn: it knows each of its items, and how many wait', doing([started], { after: answered })],
   ['a suspended session starts no call', doing([started], { after: suspended })],
   ['a suspended session starts no call', doing(asked.effects, { after: suspended })],
-  ['the head moves only by an answered call, or by a resume from the store', { ...to(answered), before: running }],
+  ['the head moves only by a completed call, or by a resume from the store', { ...to(answered), before: running }],
   [
-    'the head moves only by an answered call, or by a resume from the store',
+    'the head moves only by a completed call, or by a resume from the store',
     { ...to({ ...answered, head: null }), before: answered, event: resumes(false) },
   ],
   [
-    'the head moves only by an answered call, or by a resume from the store',
+    'the head moves only by a completed call, or by a resume from the store',
     { ...to(answered), before: running, event: finished(anAnswer('other')) },
   ],
-  ['one record is in flight at a time', doing([record], { before: answered, after: answered })],
-  ['one record is in flight at a time', doing([record, record], { after: answered })],
+  ['one record is in flight at a time', doing([record], { before: failed, after: failed })],
+  ['one record is in flight at a time', doing([record, record], { after: failed })],
   ['one record is in flight at a time', doing([record])],
   ['what the effects arm is what the state says is armed', doing([{ kind: 'armTimer', atMs: NOW_MS }])],
   ['what the effects arm is what the state says is armed', { ...to(waiting), event: timerFires }],
@@ -164,13 +179,25 @@ test.each<[string, Transition]>([
     'an item that was pending is still known, unless it turned out to be a repeat',
     { ...to(aSession()), before: running },
   ],
-  ['a turn that ended left an outcome, unless it never began', { ...to(aSession()), before: running }],
+  [
+    'a turn that ended leaves an outcome to record, unless its last call recorded it or it never began',
+    { ...to(aSession()), before: running },
+  ],
+  [
+    'a turn that ended leaves an outcome to record, unless its last call recorded it or it never began',
+    { ...taken(running, answers()), after: failed },
+  ],
 ])('it is noticed when it does not hold that %s', (sentence, transition) => {
   expect(brokenBy(transition)).toContain(sentence);
 });
 
 test.each<[string, Transition[]]>([
-  ['a turn has one outcome', [doing([record]), doing([record])]],
+  ['a turn has one outcome, recorded by the session or by its last call', [doing([record]), doing([record])]],
+  ['a turn has one outcome, recorded by the session or by its last call', [doing([record]), taken(running, answers())]],
+  [
+    'a turn has one outcome, recorded by the session or by its last call',
+    [taken(running, answers()), taken(running, answers())],
+  ],
   ['an id of a turn is given once', [to(running), to(answered), to(running)]],
   ['an id of a call is given once, and its dispatch numbers count up', [doing([started]), doing([started])]],
   [

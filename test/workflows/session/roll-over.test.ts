@@ -36,7 +36,7 @@ test('an idle session rolls over at once', () => {
 test.each<[string, SessionState, Happening, Happening]>([
   ['a model call', running(), receives('m2'), answers()],
   ['a tool', after(running(), asksFor('look')), receives('m2'), toolEnds(0)],
-  ['a record', after(running(), answers()), receives('m2'), recorded],
+  ['a record', after(running(), fails('Defect')), receives('m2'), recorded],
 ])('nothing rolls over while %s is in flight', (_, state, meanwhile, end) => {
   const waiting = when(state, meanwhile, due);
   expect(effectsOf(waiting, 'continueAsNew')).toEqual([]);
@@ -45,8 +45,17 @@ test.each<[string, SessionState, Happening, Happening]>([
   if (placeOf(now) !== 'idle') expect(kinds(now, end)).toEqual(['continueAsNew']);
 });
 
-test('an answer at the end of a run ends its turn, and the next run records it', () => {
-  const change = when(after(running(), receives('m2', { mode: 'queue' }), recorded), answers(), due);
+test('an answer at the end of a run ends its turn, and the next run has nothing to record', () => {
+  const change = when(after(running(), receives('m2'), recorded), answers(), due);
+  expect(change.effects).toEqual([{ kind: 'continueAsNew' }]);
+  expect(queuedIds(change.state)).toEqual(['m2']);
+  const next = when(JSON.parse(JSON.stringify(change.state)) as SessionState, opened);
+  expect(next.effects.map((effect) => effect.kind)).toEqual(['callModel']);
+  expect(turnOf(next.state).source.key).toBe('m2');
+});
+
+test('a failure at the end of a run ends its turn, and the next run records it', () => {
+  const change = when(after(running(), receives('m2', { mode: 'queue' }), recorded), fails('Defect'), due);
   expect(change.effects).toEqual([{ kind: 'continueAsNew' }]);
   expect(change.state.unrecorded.outcomes).toHaveLength(1);
   const next = when(JSON.parse(JSON.stringify(change.state)) as SessionState, opened);

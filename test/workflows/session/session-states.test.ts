@@ -75,14 +75,14 @@ function liveThroughTheRest(): void {
   const suspended = after(running, asksFor('look'), toolEnds(0), fails('AgentUnavailable'));
   after(running, fails('ModelBusy'), receives('m2'), opened, timerFires);
   when(after(running, fails('ModelBusy')), timerFires, { nowMs: NOW_MS });
-  after(running, receives('m2'), answers(), answers({ finish: 'length', hasText: false }));
+  after(running, receives('m2'), answers(), answers({ outcome: 'failed', reason: 'cut' }));
   after(running, answers(), opened);
   after(suspended, opened, resumes());
   after(suspended, receives('m2'), fails('AgentUnavailable'), resumes());
   for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
     after(running, ...others, isRepeat());
     after(running, ...others, answers());
-    after(running, ...others, answers({ finish: 'contentFilter' }));
+    after(running, ...others, answers({ outcome: 'failed', reason: 'filtered' }));
     after(
       aSessionWith({ stepsPerTurn: 1 }, receives('m1')),
       ...others,

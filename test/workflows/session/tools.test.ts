@@ -78,12 +78,8 @@ test.each(['toolFinished', 'toolFailed'] as const)(
   },
 );
 
-test.each(['length', 'contentFilter', 'stop'] as const)(
-  'no tool is started by an answer that ended with %s',
-  (finish) => {
-    const toolCalls = [{ toolCallId: 't1', name: 'send', heartbeatTimeoutMs: 1, maximumAttempts: 1 }];
-    const change = when(aSession(receives('m1')), answers({ finish, toolCalls }));
-    expect(effectsOf(change, 'callTool')).toEqual([]);
-    expect(placeOf(change.state)).toBe('idle');
-  },
-);
+test.each(['completed', 'failed'] as const)('no tool is started by a call that settled its turn as %s', (outcome) => {
+  const change = when(aSession(receives('m1')), answers({ outcome, reason: 'why' }));
+  expect(effectsOf(change, 'callTool')).toEqual([]);
+  expect(placeOf(change.state)).toBe('idle');
+});

@@ -1,8 +1,13 @@
 import type { OutcomeKind } from '../../../protocol/fates.js';
 import { LIMITS } from '../../../protocol/limits.js';
+import { UNKNOWN_USAGE } from '../../../protocol/usage.js';
+import { contentHash } from '../../../workflows/session/content-hash.js';
+import type { Change } from '../../../workflows/session/effects.js';
+import type { SessionState } from '../../../workflows/session/state.js';
 import {
   answers,
   asksFor,
+  asksOnce,
   aSession,
   aSessionWith,
   after,
@@ -17,10 +22,12 @@ import {
   messageIds,
   noticesOf,
   NOW_MS,
+  opened,
   placeOf,
   queuedIds,
   receives,
   recorded,
+  timerFires,
   toldBy,
   toolEnds,
   turnOf,
@@ -31,45 +38,31 @@ import {
 const running = () => aSession(receives('m1'));
 
 describe('an answer', () => {
-  test('ends the turn: its outcome and its message’s fate are recorded, and the session is free', () => {
-    const change = when(running(), answers(), { nowMs: NOW_MS + 5_000 });
+  test('frees the session and leaves nothing to record: its call has done that', () => {
+    const change = when(running(), answers());
     const turnId = `${CHAIN}-1`;
-    expect(effectOf(change, 'record').input).toMatchObject({
-      status: 'idle',
-      queued: 0,
-      outputs: [],
-      items: [{ itemId: 'm1', fate: 'answered', turnId }],
-      outcomes: [
-        {
-          ...{ turnId, outcome: 'completed', reason: null, source: { kind: 'message', key: 'm1' }, silent: false },
-          ...{ usage: USAGE, startedAtMs: NOW_MS, endedAtMs: NOW_MS + 5_000 },
-        },
-      ],
-    });
+    expect(change.effects).toEqual([]);
     expect(change.state).toMatchObject({
       ...{ turn: null, head: `${turnId}.1.out`, model: 'test-model', usage: USAGE, carried: [] },
+      unrecorded: { outcomes: [], items: [] },
       lastOutcome: { turnId, outcome: 'completed', reason: null },
     });
+    expect(change.state.seen).toMatchObject([{ id: 'm1', fate: 'answered', turnId }]);
   });
 
-  test.each<[string, Parameters<typeof answers>[0], OutcomeKind, string | null]>([
-    ['that is whole completes it', { finish: 'stop' }, 'completed', null],
-    ['that says nothing by its own choice completes it', { finish: 'stop', hasText: false }, 'completed', null],
-    ['that was cut after some text completes it, and says so', { finish: 'length' }, 'completed', 'output limit'],
-    ['that was cut before any text fails it', { finish: 'length', hasText: false }, 'failed', 'output limit'],
-    ['that the provider’s filter stopped fails it', { finish: 'contentFilter' }, 'failed', 'content filter'],
-    ['that asks for tools but names none completes it', { finish: 'toolCalls', toolCalls: [] }, 'completed', null],
-  ])('%s', (_, answer, outcome, reason) => {
-    const { state } = when(running(), answers(answer));
+  test.each<[OutcomeKind, string | null]>([
+    ['completed', null],
+    ['completed', 'it was cut after some text'],
+    ['failed', 'it was cut before any text'],
+  ])('ends the turn as its call says: %s, %s', (outcome, reason) => {
+    const { state } = when(running(), answers({ outcome, reason }));
     expect(placeOf(state)).toBe('idle');
-    expect(state.lastOutcome).toMatchObject({
-      outcome,
-      reason: reason === null ? null : (expect.stringContaining(reason) as string),
-    });
+    expect(state.lastOutcome).toEqual({ turnId: `${CHAIN}-1`, outcome, reason });
+    expect(fateOf(state, 'm1')).toBe('answered');
   });
 
   test('that the server had to try again for costs the turn its resumes', () => {
-    const state = after(running(), receives('m2'), answers({ attempt: 3 }));
+    const state = after(running(), asksOnce({ attempt: 3 }));
     expect(turnOf(state).used.resumes).toBe(2);
   });
 
@@ -79,8 +72,60 @@ describe('an answer', () => {
   });
 });
 
+describe('what a call could record of its turn', () => {
+  const settlementOf = (change: Change) => effectOf(change, 'callModel').input.settlement;
+  const anItem = (itemId: string) => ({
+    itemId,
+    contentHash: contentHash([{ kind: 'text', text: `text of ${itemId}` }]),
+  });
+
+  test('is, in its first call, the message that opened it and nothing used', () => {
+    const change = when(aSession(), receives('m1', { silent: true }));
+    expect(settlementOf(change)).toEqual({
+      ...{ source: { kind: 'message', key: 'm1' }, silent: true, startedAtMs: NOW_MS, usage: UNKNOWN_USAGE, queued: 0 },
+      items: [anItem('m1')],
+    });
+  });
+
+  test('holds every message that has joined, what the calls so far have used, and how many wait', () => {
+    const state = after(running(), receives('m2'), receives('m3', { mode: 'queue' }), asksFor('look'), receives('m4'));
+    const change = when(state, toolEnds(0), { nowMs: NOW_MS + 5_000 });
+    expect(settlementOf(change)).toMatchObject({
+      ...{ source: { key: 'm1' }, silent: false, startedAtMs: NOW_MS, usage: USAGE, queued: 1 },
+      items: [anItem('m1'), anItem('m2'), anItem('m4')],
+    });
+  });
+
+  test('is known anew with each dispatch of a call, and what may join waits for another call', () => {
+    const state = after(running(), receives('m2'), receives('m3', { mode: 'queue' }));
+    expect(settlementOf(when(state, fails('WorkerLost')))).toMatchObject({ items: [anItem('m1')], queued: 1 });
+    const busy = after(state, fails('ModelBusy'), receives('m4', { mode: 'queue' }));
+    expect(settlementOf(when(busy, timerFires))).toMatchObject({ items: [anItem('m1')], queued: 2 });
+  });
+
+  test('crosses continue-as-new between two calls', () => {
+    const state = after(running(), asksFor('look'), receives('m2'), recorded);
+    const between = when(state, toolEnds(0), { rollOverDue: true }).state;
+    const change = when(JSON.parse(JSON.stringify(between)) as SessionState, opened);
+    expect(settlementOf(change)).toMatchObject({ items: [anItem('m1'), anItem('m2')], usage: USAGE, queued: 0 });
+  });
+
+  test('leaves out a message that an earlier call found to be a repeat', () => {
+    const first = { itemId: 'm2', fate: 'withdrawn' as const, turnId: null, contentHash: 'older' };
+    const joined = after(running(), receives('m2'), receives('m3'), asksFor('look'), toolEnds(0));
+    const change = when(after(joined, asksOnce({ repeats: [first] })), toolEnds(0));
+    expect(settlementOf(change).items).toEqual([anItem('m1'), anItem('m3')]);
+  });
+
+  test('counts the messages that a turn gave back and the next one did not open with', () => {
+    const change = when(after(running(), receives('m2'), receives('m3'), recorded), answers());
+    expect(settlementOf(change)).toMatchObject({ source: { key: 'm2' }, items: [anItem('m2')], queued: 1 });
+  });
+});
+
 describe('a steered message', () => {
   const steered = () => after(running(), receives('m2'), receives('m3'), recorded, recorded);
+  const joined = () => after(steered(), asksFor('look'), toolEnds(0));
 
   test('joins at the next step boundary, after the tool results', () => {
     const state = after(steered(), asksFor('look'), receives('m4'), toolEnds(0));
@@ -93,21 +138,55 @@ describe('a steered message', () => {
     expect(turnOf(state)).toMatchObject({ steers: [], itemIds: ['m1', 'm2', 'm3', 'm4'] });
   });
 
-  test('makes the turn go on after its final answer', () => {
-    const change = when(steered(), answers());
+  test('is told that it has joined by the call that takes it in', () => {
+    const change = when(after(steered(), asksFor('look')), toolEnds(0));
+    for (const id of ['m2', 'm3']) {
+      expect(dispositionsOf(change, id)).toEqual([{ kind: 'steered', turnId: `${CHAIN}-1` }]);
+    }
+    expect(effectOf(change, 'callModel').input.outputs).toHaveLength(2);
+    expect(effectsOf(change, 'record')).toEqual([]);
+    const again = when(change.state, fails('WorkerLost'));
+    expect(effectOf(again, 'callModel').input.outputs).toEqual(effectOf(change, 'callModel').input.outputs);
+  });
+
+  test('does not keep a turn going: when the answer comes first, it is next', () => {
+    const change = when(after(steered(), receives('m4', { mode: 'queue' }), recorded), answers());
     const { input } = effectOf(change, 'callModel');
-    expect(input).toMatchObject({ turnId: `${CHAIN}-1`, callId: `${CHAIN}-1.2`, head: `${CHAIN}-1.1.out` });
-    expect(messageIds(input.append)).toEqual(['m2', 'm3']);
+    expect(input).toMatchObject({ turnId: `${CHAIN}-2`, callId: `${CHAIN}-2.1`, head: `${CHAIN}-1.1.out` });
+    expect(messageIds(input.append)).toEqual(['m2']);
+    expect(queuedIds(change.state)).toEqual(['m3', 'm4']);
+    expect(fateOf(change.state, 'm2')).toBe('pending');
     expect(effectsOf(change, 'record')).toEqual([]);
   });
 
+  test('that gets its own turn is told of that turn, and of nothing that it knows already', () => {
+    const change = when(steered(), answers());
+    expect(toldBy(change)).toMatchObject([{ kind: 'TurnStarted', source: { key: 'm2' } }]);
+  });
+
   test('ends as steered, with the opener answered', () => {
-    const change = when(after(steered(), answers()), answers());
-    expect(effectOf(change, 'record').input.items).toMatchObject([
-      { itemId: 'm1', fate: 'answered' },
-      { itemId: 'm2', fate: 'steered' },
-      { itemId: 'm3', fate: 'steered' },
-    ]);
+    const { state } = when(joined(), answers());
+    expect(['m1', 'm2', 'm3'].map((id) => fateOf(state, id))).toEqual(['answered', 'steered', 'steered']);
+  });
+
+  test('ends as steered in a turn that fails, too, and that is recorded', () => {
+    const change = when(joined(), fails('Defect'), { nowMs: NOW_MS + 5_000 });
+    const turnId = `${CHAIN}-1`;
+    expect(effectOf(change, 'record').input).toMatchObject({
+      ...{ status: 'idle', queued: 0 },
+      items: [
+        { itemId: 'm1', fate: 'answered', turnId },
+        { itemId: 'm2', fate: 'steered', turnId },
+        { itemId: 'm3', fate: 'steered', turnId },
+      ],
+      outcomes: [
+        {
+          ...{ turnId, outcome: 'failed', reason: 'Defect happened', source: { kind: 'message', key: 'm1' } },
+          ...{ silent: false, usage: USAGE, startedAtMs: NOW_MS, endedAtMs: NOW_MS + 5_000 },
+        },
+      ],
+    });
+    expect(toldBy(change)).toMatchObject([{ messageId: 'm2' }, { messageId: 'm3' }]);
   });
 
   test('that a failed turn had not taken in goes back to the head of the queue, and gets its own turn', () => {
@@ -119,26 +198,24 @@ describe('a steered message', () => {
   });
 
   test('that comes during the last call that the turn may make gets its own turn', () => {
-    const state = aSessionWith({ stepsPerTurn: 1 }, receives('m1'), receives('m2'), answers());
-    expect(state.lastOutcome).toMatchObject({ turnId: `${CHAIN}-1`, outcome: 'completed' });
-    expect(turnOf(state).source.key).toBe('m2');
+    const last = aSessionWith({ stepsPerTurn: 1 }, receives('m1'), asksFor('look'), receives('m2'), recorded);
+    const change = when(last, toolEnds(0));
+    expect(change.state.lastOutcome).toMatchObject({ turnId: `${CHAIN}-1`, outcome: 'failed' });
+    expect(turnOf(change.state).source.key).toBe('m2');
+    expect(dispositionsOf(change, 'm2')).toEqual([]);
   });
 
   test('that the store knows as a repeat is none of the turn’s, and ends as its first did', () => {
     const first = { itemId: 'm2', fate: 'withdrawn' as const, turnId: null, contentHash: 'older' };
-    const state = after(steered(), answers());
-    const change = when(state, answers({ repeats: [first] }));
-    expect(effectOf(change, 'record').input.items.map((item) => item.itemId)).toEqual(['m1', 'm3']);
-    expect(fateOf(change.state, 'm2')).toBe('withdrawn');
+    const { state } = when(joined(), answers({ repeats: [first] }));
+    expect(['m1', 'm2', 'm3'].map((id) => fateOf(state, id))).toEqual(['answered', 'withdrawn', 'steered']);
   });
 
   test('keeps its fate when the opener turns out to be the repeat', () => {
     const first = { itemId: 'm1', fate: 'answered' as const, turnId: 'older-1', contentHash: 'older' };
-    const change = when(after(steered(), answers()), answers({ repeats: [first] }));
-    expect(effectOf(change, 'record').input.items).toMatchObject([
-      { itemId: 'm2', fate: 'steered' },
-      { itemId: 'm3', fate: 'steered' },
-    ]);
+    const { state } = when(joined(), answers({ repeats: [first] }));
+    expect(['m1', 'm2', 'm3'].map((id) => fateOf(state, id))).toEqual(['answered', 'steered', 'steered']);
+    expect(state.seen[0]).toMatchObject({ turnId: 'older-1' });
   });
 });
 

@@ -18,13 +18,13 @@ const running = () => aSession(receives('m1'));
 test('an idle session shows its totals and its last outcome', () => {
   expect(toView(aSession(receives('m1'), answers()), 42)).toMatchObject({
     ...{ sessionId: 'acme/s1', agent: 'coder', status: 'idle', suspended: null, turn: null, queue: [], turns: 1 },
-    ...{ head: `${CHAIN}-1.1.out`, model: 'test-model', unrecorded: 1, historyEvents: 42 },
+    ...{ head: `${CHAIN}-1.1.out`, model: 'test-model', unrecorded: 0, historyEvents: 42 },
     lastOutcome: { turnId: `${CHAIN}-1`, outcome: 'completed', reason: null },
   });
 });
 
-test('outcomes count as unrecorded until the store has acknowledged them', () => {
-  const state = aSession(receives('m1'), answers(), receives('m2'), answers());
+test('outcomes that the session has to record count as unrecorded until the store has acknowledged them', () => {
+  const state = aSession(receives('m1'), fails('Defect'), receives('m2'), fails('Defect'));
   expect(toView(state, 1).unrecorded).toBe(2);
   expect(toView(after(state, recorded, recorded), 1).unrecorded).toBe(0);
 });
