@@ -1,5 +1,7 @@
 import { DEFAULT_PHASE_BUDGETS_MS, DEFAULT_PROFILE, type PhaseBudgets, type Profile } from '../protocol/liveness.js';
+import { messageOf } from './classify-error.js';
 import type { AgentDefinition, ToolDefinition } from './agent.js';
+import { toFunctionTools } from './prompt.js';
 
 /** An agent ready to run: checked, with every default filled in. */
 export interface Agent {
@@ -24,9 +26,11 @@ const LONGEST_BUDGET_MS = 24 * 60 * 60_000;
 export function createAgents(definitions: AgentDefinition[], modelName: string): Map<string, Agent> {
   const problems: string[] = [];
   const agents = new Map<string, Agent>();
+  const names = new Set<string>();
   for (const definition of definitions) {
     problems.push(...agentProblems(definition));
-    if (agents.has(definition.name)) problems.push(`two agents are called "${definition.name}"`);
+    if (names.has(definition.name)) problems.push(`two agents are called "${definition.name}"`);
+    names.add(definition.name);
     if (problems.length === 0) agents.set(definition.name, createAgent(definition, modelName));
   }
   if (problems.length > 0) throw new AgentError(`the agents cannot be used:\n- ${problems.join('\n- ')}`);
@@ -45,43 +49,83 @@ function createAgent(definition: AgentDefinition, modelName: string): Agent {
   return { name, definition, model: typeof model === 'string' ? model : (model?.modelId ?? modelName), tools, profile };
 }
 
-function effectiveBudgets({ budgetsMs }: AgentDefinition): PhaseBudgets {
-  return { ...DEFAULT_PHASE_BUDGETS_MS, ...budgetsMs };
+/** No phase can be held below the stream gap, so a gap that is wider than a default widens that too; what is written stands. */
+function effectiveBudgets({ budgetsMs = {} }: AgentDefinition): PhaseBudgets {
+  const gapMs = isBudget(budgetsMs.streaming) ? budgetsMs.streaming : 0;
+  const defaults = Object.entries(DEFAULT_PHASE_BUDGETS_MS).map(([phase, ms]) => [phase, Math.max(ms, gapMs)]);
+  return { ...(Object.fromEntries(defaults) as unknown as PhaseBudgets), ...budgetsMs };
 }
+
+function isBudget(ms: unknown): ms is number {
+  return Number.isInteger(ms) && Number(ms) >= SHORTEST_BUDGET_MS && Number(ms) <= LONGEST_BUDGET_MS;
+}
+
+const isName = (name: unknown) => typeof name === 'string' && NAME.test(name);
 
 function agentProblems(agent: AgentDefinition): string[] {
-  const problems: string[] = [];
-  if (!NAME.test(agent.name)) problems.push(`agent name "${agent.name}": use 1 to 64 letters, digits, "-" or "_"`);
-  const budgets = effectiveBudgets(agent);
-  for (const [phase, ms] of Object.entries(budgets)) {
-    if (!(Number.isInteger(ms) && ms >= SHORTEST_BUDGET_MS && ms <= LONGEST_BUDGET_MS)) {
-      problems.push(
-        `agent "${agent.name}": budgetsMs.${phase} is ${ms}; allowed are ${SHORTEST_BUDGET_MS} to ${LONGEST_BUDGET_MS} ms (there is no "off": a silent call must end)`,
-      );
-    } else if (ms < budgets.streaming) {
-      problems.push(`agent "${agent.name}": budgetsMs.${phase} (${ms}) is below budgetsMs.streaming (${budgets.streaming}) and could not be held`);
-    }
-  }
-  problems.push(...countProblem(agent, 'resumesPerTurn', 0, 100), ...countProblem(agent, 'stepsPerTurn', 1, 10_000));
-  return [...problems, ...toolProblems(agent)];
+  const name = isName(agent.name) ? [] : [`agent name "${agent.name}": use 1 to 64 letters, digits, "-" or "_"`];
+  return [
+    ...name,
+    ...budgetProblems(agent),
+    ...countProblem(agent, 'resumesPerTurn', 0, 100),
+    ...countProblem(agent, 'stepsPerTurn', 1, 10_000),
+    ...countProblem(agent, 'maxOutputTokens', 1, 10_000_000),
+    ...toolProblems(agent),
+  ];
 }
 
-function countProblem(agent: AgentDefinition, knob: 'resumesPerTurn' | 'stepsPerTurn', least: number, most: number): string[] {
+function budgetProblems(agent: AgentDefinition): string[] {
+  const budgets = effectiveBudgets(agent);
+  return Object.entries(budgets).flatMap(([phase, ms]) => {
+    const knob = `agent "${agent.name}": budgetsMs.${phase}`;
+    if (!(phase in DEFAULT_PHASE_BUDGETS_MS)) {
+      return [`${knob} is no phase; there are: ${Object.keys(DEFAULT_PHASE_BUDGETS_MS).join(', ')}`];
+    }
+    if (!isBudget(ms)) {
+      return [
+        `${knob} is ${ms}; allowed are ${SHORTEST_BUDGET_MS} to ${LONGEST_BUDGET_MS} ms (there is no "off": a silent call must end)`,
+      ];
+    }
+    if (ms >= budgets.streaming) return [];
+    return [`${knob} (${ms}) is below budgetsMs.streaming (${budgets.streaming}) and could not be held`];
+  });
+}
+
+type CountKnob = 'resumesPerTurn' | 'stepsPerTurn' | 'maxOutputTokens';
+
+function countProblem(agent: AgentDefinition, knob: CountKnob, least: number, most: number): string[] {
   const value = agent[knob];
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return [];
   return [`agent "${agent.name}": ${knob} is ${value}; allowed are ${least} to ${most}`];
 }
 
 function toolProblems(agent: AgentDefinition): string[] {
-  const seen = new Set<string>();
+  const names = new Set<string>();
   return (agent.tools ?? []).flatMap((tool) => {
-    const problems: string[] = [];
-    if (!NAME.test(tool.name)) problems.push(`agent "${agent.name}": tool name "${tool.name}": use 1 to 64 letters, digits, "-" or "_"`);
-    if (seen.has(tool.name)) problems.push(`agent "${agent.name}": two tools are called "${tool.name}"`);
-    if (tool.silenceMs !== undefined && !(tool.silenceMs >= SHORTEST_BUDGET_MS && tool.silenceMs <= LONGEST_BUDGET_MS)) {
-      problems.push(`agent "${agent.name}": tool "${tool.name}": silenceMs is ${tool.silenceMs}; allowed are ${SHORTEST_BUDGET_MS} to ${LONGEST_BUDGET_MS}`);
-    }
-    seen.add(tool.name);
-    return problems;
+    const isSecond = names.has(tool.name);
+    names.add(tool.name);
+    return [
+      ...(isName(tool.name) ? [] : [`tool name "${tool.name}": use 1 to 64 letters, digits, "-" or "_"`]),
+      ...(isSecond ? [`two tools are called "${tool.name}"`] : []),
+      ...silenceProblem(tool),
+      ...inputProblem(tool),
+      ...(typeof tool.run === 'function' ? [] : [`tool "${tool.name}": run is not a function`]),
+    ].map((problem) => `agent "${agent.name}": ${problem}`);
   });
+}
+
+function silenceProblem({ name, silenceMs }: ToolDefinition): string[] {
+  if (silenceMs === undefined || isBudget(silenceMs)) return [];
+  return [`tool "${name}": silenceMs is ${silenceMs}; allowed are ${SHORTEST_BUDGET_MS} to ${LONGEST_BUDGET_MS}`];
+}
+
+/** Providers take JSON schemas of objects alone: anything else would fail every call of the agent. */
+function inputProblem(tool: ToolDefinition): string[] {
+  try {
+    const [described] = toFunctionTools([tool]);
+    if (described?.inputSchema.type === 'object') return [];
+    return [`tool "${tool.name}": input must be an object: z.object({…})`];
+  } catch (error) {
+    return [`tool "${tool.name}": input cannot be told to a model: ${messageOf(error)}`];
+  }
 }

@@ -1,22 +1,30 @@
 import { Context, type Info } from '@temporalio/activity';
 import { createHash } from 'node:crypto';
-import type { CallModelInput, CallModelResult, TryRef } from '../protocol/calls.js';
+import type { CallModelInput, CallModelResult, RecordInput, ToolCallRef, TryRef } from '../protocol/calls.js';
+import type { ItemRecord } from '../protocol/fates.js';
 import type { NewOutput, OutputBody } from '../protocol/outputs.js';
 import { LIMITS } from '../protocol/limits.js';
-import { profileVersion } from '../protocol/liveness.js';
-import type { AssistantPart, BegunTry } from '../store/session-store.js';
+import { profileVersion, type Progress } from '../protocol/liveness.js';
+import { addUsage, type Usage } from '../protocol/usage.js';
+import { type AnsweredResult, assistantEntryId, type AssistantPart, type BegunTry } from '../store/session-store.js';
 import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
 import type { Agent } from './agents.js';
 import { toFailure } from './classify-error.js';
 import type { Dependencies } from './dependencies.js';
-import { judgeFinish } from './finish-table.js';
+import { endingOf, judgeFinish } from './finish-table.js';
 import { Liveness } from './liveness.js';
 import { onRequestSent } from './model-http.js';
 import { toFunctionTools, toPrompt } from './prompt.js';
-import { readStream, type StreamReading } from './read-stream.js';
+import { OutputLimitError, readStream, type StreamReading, unlessAborted } from './read-stream.js';
 import { DEFAULT_TOOL_SILENCE_MS, IDEMPOTENT_ATTEMPTS } from './tool-policy.js';
 import { TryJournal } from './try-journal.js';
 import { usageOf } from './usage-of.js';
+
+/**
+ * OpenAI is told to keep nothing and to hand out its reasoning instead: requests would otherwise refer to items in its storage, which
+ * forgets them after 30 days, and a session lives longer. Other providers do not read this.
+ */
+const PROVIDER_OPTIONS = { openai: { store: false } };
 
 /** The `callModel` activity: one attempt is one try, and one try is at most one provider request. */
 export function createCallModel(dependencies: Dependencies) {
@@ -52,6 +60,7 @@ class ModelTry {
   private readonly journal: TryJournal;
   private liveness: Liveness | null = null;
   private hasEnded = false;
+  private isReleased = false;
 
   constructor(
     private readonly dependencies: Dependencies,
@@ -74,18 +83,21 @@ class ModelTry {
     const agent = this.requireAgent();
     this.liveness = this.watch(agent);
     const begun = await this.dependencies.store.beginTry(this.beginning(this.context.info));
-    if (begun.kind === 'finished') return begun.result;
+    if (begun.kind === 'finished') return asOfThisAttempt(begun.result, this.ref.attempt);
     if (begun.kind === 'repeated') return { kind: 'repeated', first: begun.first };
     for (const message of begun.notices) {
-      this.journal.add({ kind: 'Notice', code: 'session_restarted', message, isCallBoundary: false });
+      const key = `${this.input.chain}/restarted`;
+      this.journal.add({ kind: 'Notice', code: 'session_restarted', message, isCallBoundary: false }, key);
     }
     const reading = await this.ask(agent, begun.base, this.liveness);
-    if (reading.error !== undefined) throw reading.error;
     return this.finish(agent, begun, reading);
   }
 
+  /** Whatever way the try ended: it beats no more, writes no more, and asks for no more. */
   release(): void {
+    this.isReleased = true;
     this.liveness?.stop();
+    this.abortRequest();
     void this.journal.close();
     if (!this.hasEnded) void this.dependencies.store.endTry(this.ref).catch(() => undefined);
   }
@@ -107,9 +119,13 @@ class ModelTry {
     return new Liveness({
       budgetsMs: profile.budgetsMs,
       // What a beat vouches for is in the journal before the beat goes out.
-      beat: (progress) => void this.journal.flush().then(() => this.context.heartbeat(progress)),
+      beat: (progress) => void this.journal.flush().then(() => this.heartbeat(progress)),
       warn: (stall) => this.journal.add({ kind: 'StallWarning', ...stall, ...this.ofTry() }),
     });
+  }
+
+  private heartbeat(progress: Progress): void {
+    if (!this.isReleased) this.context.heartbeat(progress);
   }
 
   private beginning(info: Info) {
@@ -130,22 +146,29 @@ class ModelTry {
     const prompt = await toPrompt(await store.transcript(this.input.sessionId, base), instructions, store);
     const signal = this.abort.signal;
     liveness.enter('connect');
-    const { stream } = await onRequestSent(
-      () => liveness.enter('prefill'),
-      () =>
+    const request = onRequestSent(
+      () => this.onRequestSent(liveness),
+      async () =>
         model.doStream({
           prompt,
           abortSignal: signal,
+          providerOptions: PROVIDER_OPTIONS,
           ...(agent.tools.size > 0 ? { tools: toFunctionTools(agent.tools.values()) } : {}),
           ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
         }),
     );
-    if (liveness.current === 'connect') liveness.enter('prefill');
+    const { stream } = await unlessAborted(request, signal);
+    this.onRequestSent(liveness);
     const listener = {
       onText: (text: string) => this.journal.add({ kind: 'TextDelta', text, ...this.ofTry() }),
       onReasoning: (text: string) => this.journal.add({ kind: 'ReasoningDelta', text, ...this.ofTry() }),
     };
     return readStream(stream, { liveness, listener, signal });
+  }
+
+  /** Told by the HTTP client; a model that does not use it has certainly sent its request when its stream is there. */
+  private onRequestSent(liveness: Liveness): void {
+    if (liveness.current === 'connect') liveness.enter('prefill');
   }
 
   private async finish(
@@ -159,17 +182,22 @@ class ModelTry {
     const content = this.contentOf(reading, finish === 'toolCalls');
     const usage = usageOf(reading.finish!.usage);
     const text = content.map((part) => (part.kind === 'text' ? part.text : '')).join('');
-    const result: CallModelResult = {
-      kind: 'answered',
-      head: `${this.input.callId}.out`,
-      finish,
-      hasText: text !== '',
-      toolCalls: finish === 'toolCalls' ? toolCallRefs(content, agent) : [],
+    const toolCalls = toolCallRefs(content, agent);
+    const completed = {
+      head: assistantEntryId(this.input.callId),
       usage,
       model,
       attempt: this.ref.attempt,
       repeats: begun.repeats,
     };
+    const isLast = toolCalls.length === 0;
+    const ending = {
+      ...endingOf(finish, text.trim() !== ''),
+      endedAtMs: Math.max(this.input.settlement.startedAtMs, Date.now()),
+    };
+    const result: AnsweredResult = isLast
+      ? { kind: 'answered', ...ending, ...completed }
+      : { kind: 'toolCalls', toolCalls, ...completed };
     const outputs = [
       ...(await this.journal.close()),
       this.keyed('text', { kind: 'TextOutput', text, isCallBoundary: true, ...this.ofTry() }),
@@ -177,9 +205,32 @@ class ModelTry {
     ];
     if (this.fatal) throw this.fatal;
     const { turnId } = this.input;
-    await this.dependencies.store.finishTry({ ...this.ref, turnId, parentId: begun.base, content, model, usage, outputs, result });
+    await this.dependencies.store.finishTry({
+      ...this.ref,
+      turnId,
+      parentId: begun.base,
+      content,
+      model,
+      usage,
+      outputs,
+      result,
+      ...(isLast ? { settles: this.settling(ending, usage, begun.repeats) } : {}),
+    });
     this.hasEnded = true;
     return result;
+  }
+
+  /** The turn's outcome and what became of its items, as the session would have them recorded. */
+  private settling(ending: Ending, usage: Usage, repeats: ItemRecord[]): RecordInput {
+    const { sessionId, chain, agent, turnId, settlement } = this.input;
+    const { source, silent, startedAtMs, items, queued } = settlement;
+    const outcome = { turnId, ...ending, source, silent, startedAtMs, usage: addUsage(settlement.usage, usage) };
+    const isRepeat = (itemId: string) => repeats.some((repeat) => repeat.itemId === itemId);
+    const fates = items
+      .filter(({ itemId }) => !isRepeat(itemId))
+      .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === source.key ? 'answered' : 'steered' }));
+    const status = queued > 0 ? 'running' : 'idle';
+    return { sessionId, chain, agent, status, queued, outputs: [], outcomes: [outcome], items: fates };
   }
 
   /** Tool calls of an answer that was cut are left out: their arguments may be incomplete, and they will have no result. */
@@ -210,16 +261,27 @@ class ModelTry {
   }
 }
 
-function toolCallRefs(content: AssistantPart[], agent: Agent) {
-  return content
-    .filter((part) => part.kind === 'toolCall')
-    .map(({ toolCallId, name }) => {
-      const tool = agent.tools.get(name);
-      return {
-        toolCallId,
-        name: name.slice(0, LIMITS.idChars),
-        heartbeatTimeoutMs: tool?.silenceMs ?? DEFAULT_TOOL_SILENCE_MS,
-        maximumAttempts: tool?.idempotent ? IDEMPOTENT_ATTEMPTS : 1,
-      };
-    });
+type Ending = ReturnType<typeof endingOf> & { endedAtMs: number };
+
+/** What the attempt before this one had stored but could not report. */
+function asOfThisAttempt(result: CallModelResult, attempt: number): CallModelResult {
+  return result.kind === 'repeated' ? result : { ...result, attempt };
+}
+
+function toolCallRefs(content: AssistantPart[], agent: Agent): ToolCallRef[] {
+  const calls = content.filter((part) => part.kind === 'toolCall');
+  if (calls.length > LIMITS.toolCallsPerCall) {
+    throw new OutputLimitError(
+      `the model called ${calls.length} tools at once; ${LIMITS.toolCallsPerCall} are allowed`,
+    );
+  }
+  return calls.map(({ toolCallId, name }) => {
+    const tool = agent.tools.get(name);
+    return {
+      toolCallId,
+      name: name.slice(0, LIMITS.idChars),
+      heartbeatTimeoutMs: tool?.silenceMs ?? DEFAULT_TOOL_SILENCE_MS,
+      maximumAttempts: tool?.idempotent ? IDEMPOTENT_ATTEMPTS : 1,
+    };
+  });
 }

@@ -1,11 +1,14 @@
 import { Context } from '@temporalio/activity';
 import type { z } from 'zod';
 import type { CallToolInput, CallToolResult } from '../protocol/calls.js';
-import type { AssistantPart, ToolResult } from '../store/session-store.js';
+import { LIMITS } from '../protocol/limits.js';
+import { assistantEntryId, type AssistantPart, type ToolResult } from '../store/session-store.js';
 import type { ToolContext, ToolDefinition } from './agent.js';
 import { AgentUnavailableError } from './activity-errors.js';
 import { messageOf, toFailure } from './classify-error.js';
 import type { Dependencies } from './dependencies.js';
+import { withoutSecrets } from './models.js';
+import { unlessAborted } from './read-stream.js';
 
 type ToolCall = Extract<AssistantPart, { kind: 'toolCall' }>;
 
@@ -51,7 +54,7 @@ const OUTCOME_UNKNOWN: ToolResult = {
 };
 
 async function findCall({ store }: Dependencies, { sessionId, callId, toolCallId }: CallToolInput): Promise<ToolCall> {
-  const entry = await store.findEntry(sessionId, `${callId}.out`);
+  const entry = await store.findEntry(sessionId, assistantEntryId(callId));
   const parts = entry?.content.kind === 'assistant' ? entry.content.parts : [];
   const call = parts.find((part): part is ToolCall => part.kind === 'toolCall' && part.toolCallId === toolCallId);
   if (!call) throw new Error(`the transcript holds no tool call ${toolCallId}`);
@@ -64,34 +67,71 @@ async function runTool(
   { sessionId, turnId, toolCallId, name }: CallToolInput,
   context: Context,
 ): Promise<ToolResult> {
-  if (!tool) return { ok: false, output: `There is no tool "${name}".` };
-  const args = parseArguments(tool, call.input);
-  if ('problem' in args) return { ok: false, output: args.problem };
+  if (!tool) return failed(`There is no tool "${name}".`);
+  const args = await parseArguments(tool, call.input);
+  if ('problem' in args) return failed(args.problem);
   const signal = context.cancellationSignal;
-  const progress: ToolContext['progress'] = (note) => context.heartbeat({ note: note ?? null });
+  const heart = new ToolHeart(context);
+  const toolContext: ToolContext = { sessionId, turnId, toolCallId, signal, progress: (note) => heart.beat(note) };
   try {
-    const value: unknown = await tool.run(args.value, { sessionId, turnId, toolCallId, signal, progress });
-    return { ok: true, output: toText(value) };
+    signal.throwIfAborted();
+    // A tool that does not heed the signal is left behind: its result is not wanted, and the worker needs the slot.
+    return toResult(await unlessAborted(Promise.resolve(tool.run(args.value, toolContext)), signal));
   } catch (error) {
     if (signal.aborted) throw error;
-    return { ok: false, output: `The tool failed: ${messageOf(error)}` };
+    return failed(`The tool failed: ${messageOf(error)}`);
+  } finally {
+    heart.stop();
   }
 }
 
-function parseArguments(tool: ToolDefinition, input: string): { value: unknown } | { problem: string } {
+/** Tells the server of a tool's progress, and nothing more once the tool has ended. */
+class ToolHeart {
+  private isStopped = false;
+
+  constructor(private readonly context: Context) {}
+
+  beat(note: unknown): void {
+    if (this.isStopped) return;
+    this.context.heartbeat({ note: note === undefined ? null : String(note).slice(0, LIMITS.reasonChars) });
+  }
+
+  stop(): void {
+    this.isStopped = true;
+  }
+}
+
+async function parseArguments(tool: ToolDefinition, input: string): Promise<{ value: unknown } | { problem: string }> {
   let json: unknown;
   try {
     json = input.trim() === '' ? {} : JSON.parse(input);
   } catch (error) {
     return { problem: `The arguments are not JSON: ${messageOf(error)}` };
   }
-  const parsed = (tool.input as z.ZodType).safeParse(json);
-  if (parsed.success) return { value: parsed.data };
-  const issues = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'arguments'}: ${issue.message}`);
-  return { problem: `The arguments do not fit the tool: ${issues.join('; ')}` };
+  try {
+    const parsed = await (tool.input as z.ZodType).safeParseAsync(json);
+    if (parsed.success) return { value: parsed.data };
+    const issues = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'arguments'}: ${issue.message}`);
+    return { problem: `The arguments do not fit the tool: ${issues.join('; ')}` };
+  } catch (error) {
+    return { problem: `The arguments could not be checked: ${messageOf(error)}` };
+  }
 }
 
-function toText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return value === undefined ? 'done' : (JSON.stringify(value) ?? 'done');
+const failed = (message: string): ToolResult => ({ ok: false, output: withoutSecrets(message) });
+
+/** Text as it is, anything else as JSON. The tool has done its work: a value that JSON cannot hold must not look as if it had not. */
+function toResult(value: unknown): ToolResult {
+  if (typeof value === 'string') return { ok: true, output: value };
+  try {
+    return { ok: true, output: JSON.stringify(value, bigIntAsText) ?? 'done' };
+  } catch (error) {
+    return failed(
+      `The tool ran to its end, but its result cannot be shown: ${messageOf(error)}. Do not repeat it without checking.`,
+    );
+  }
+}
+
+function bigIntAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value;
 }

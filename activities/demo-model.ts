@@ -60,7 +60,10 @@ function withFaultOnce(reply: DemoReply, prompt: LanguageModelV3Prompt): DemoRep
   return healthy;
 }
 
-async function* speak(reply: DemoReply, options: LanguageModelV3CallOptions): AsyncGenerator<LanguageModelV3StreamPart> {
+async function* speak(
+  reply: DemoReply,
+  options: LanguageModelV3CallOptions,
+): AsyncGenerator<LanguageModelV3StreamPart> {
   yield { type: 'stream-start', warnings: [] };
   if (reply.text) {
     yield { type: 'text-start', id: '0' };
@@ -80,7 +83,14 @@ async function* speak(reply: DemoReply, options: LanguageModelV3CallOptions): As
 
 async function* fail(kind: string, options: LanguageModelV3CallOptions): AsyncGenerator<LanguageModelV3StreamPart> {
   if (kind === 'stall') await delay(2 ** 31 - 1, undefined, abortable(options));
-  if (kind === 'break') throw new APICallError({ message: 'the demo model broke the stream, as asked', url: ADDRESS, requestBodyValues: {}, statusCode: 200, isRetryable: true });
+  if (kind === 'break')
+    throw new APICallError({
+      message: 'the demo model broke the stream, as asked',
+      url: ADDRESS,
+      requestBodyValues: {},
+      statusCode: 200,
+      isRetryable: true,
+    });
   yield { type: 'error', error: { message: 'the demo model failed mid-stream, as asked', type: 'server_error' } };
 }
 

@@ -6,7 +6,12 @@ export interface DemoReply {
   /** Milliseconds before each word. */
   wordMs: number;
   calls: { name: string; input: unknown }[];
-  fault?: { kind: 'stall' | 'break' | 'error' | 'silent' | 'status'; status: number; afterWords: number; once: boolean };
+  fault?: {
+    kind: 'stall' | 'break' | 'error' | 'silent' | 'status';
+    status: number;
+    afterWords: number;
+    once: boolean;
+  };
 }
 
 const WORD_MS = 15;
@@ -25,11 +30,17 @@ const HELP = [
 const SCRIPTS: [RegExp, (match: RegExpExecArray, tools: string[]) => DemoReply][] = [
   [/^ping$/i, () => says('pong', 0)],
   [/\bhelp\b|what can you do/i, () => says(HELP, 0)],
-  [/fault:\s*(stall|break|error|silent|\d{3})(\s+once)?/i, (match) => faulty(match[1]!.toLowerCase(), match[2] !== undefined)],
+  [
+    /fault:\s*(stall|break|error|silent|\d{3})(\s+once)?/i,
+    (match) => faulty(match[1]!.toLowerCase(), match[2] !== undefined),
+  ],
   [/count to (\d{1,4})/i, (match) => says(numbersTo(Math.min(Number(match[1]), 1_000)), 50)],
   [/wait (?:for )?(\d{1,3}) seconds?/i, (match, tools) => calls(tools, 'wait', { seconds: Number(match[1]) })],
   [/\b(time|clock|date)\b/i, (_, tools) => calls(tools, 'clock', {})],
-  [/(-?\d+(?:\.\d+)?)\s*(?:\+|plus|and)\s*(-?\d+(?:\.\d+)?)/i, (match, tools) => calls(tools, 'add', { a: Number(match[1]), b: Number(match[2]) })],
+  [
+    /(-?\d+(?:\.\d+)?)\s*(?:\+|plus|and)\s*(-?\d+(?:\.\d+)?)/i,
+    (match, tools) => calls(tools, 'add', { a: Number(match[1]), b: Number(match[2]) }),
+  ],
 ];
 
 export function demoReply(prompt: LanguageModelV3Prompt, tools: string[]): DemoReply {
@@ -40,7 +51,9 @@ export function demoReply(prompt: LanguageModelV3Prompt, tools: string[]): DemoR
     const match = pattern.exec(text);
     if (match) return script(match, tools);
   }
-  return says(`You said: "${text.slice(0, 200)}". I am a scripted demo model, not an AI; say "help" to see what I understand.`);
+  return says(
+    `You said: "${text.slice(0, 200)}". I am a scripted demo model, not an AI; say "help" to see what I understand.`,
+  );
 }
 
 function says(text: string, wordMs = WORD_MS): DemoReply {

@@ -14,28 +14,38 @@ const WARN_AT = 0.6;
  * Decides when a model try may beat, so that Temporal's heartbeat timeout T becomes the stall detector of every phase.
  *
  * I1 In `streaming` a beat follows only real progress; silence there ends T after the last beat.
- * I2 In any other phase the try vouches for itself: the last beat goes out exactly `budget - T` after the last progress.
+ * I2 In any other phase the try vouches for itself: the last beat goes out at `budget - T` after the last progress, so that silence
+ *    ends with the budget.
  * I3 Between two beats lies at least the gap; a beat that comes too early is sent when the gap is over. The server counts the
  *    start of a try as a beat, so a try shorter than the gap sends none.
  * I4 Marks without content (an empty delta, the start of another empty block) move nothing.
+ * I5 Time is the process's own running time: a clock that is set forth or back moves nothing.
+ * I6 A beat that a busy event loop held up is still sent, once: the silence was ours.
  */
 export class Liveness {
   private phase: Phase = 'setup';
+  private progressMs = performance.now();
   private progressAtMs = Date.now();
-  private beatAtMs = Date.now();
+  private beatMs = performance.now();
+  private tickMs = performance.now();
   private charsReceived = 0;
+  private hasMovedSinceBeat = false;
   private isWarned = false;
-  private pending: NodeJS.Timeout | null = null;
+  private isStopped = false;
+  private pending: { dueMs: number; timer: NodeJS.Timeout } | null = null;
   private readonly ticker: NodeJS.Timeout;
-  private readonly gapMs: number;
+  private readonly tickEveryMs: number;
   private readonly timeoutMs: number;
+  /** At most a third of T, so that the beat before the last one may be left out (`dueMs`) without coming near T. */
+  private readonly gapMs: number;
 
   constructor(private readonly options: LivenessOptions) {
     this.timeoutMs = options.budgetsMs.streaming;
-    this.gapMs = Math.max(1_000, this.timeoutMs / 20);
-    this.ticker = setInterval(() => this.tick(), Math.min(1_000, this.timeoutMs / 10));
+    this.gapMs = Math.min(Math.max(1_000, this.timeoutMs / 20), this.timeoutMs / 3);
+    this.tickEveryMs = Math.min(1_000, this.timeoutMs / 10);
+    this.ticker = setInterval(() => this.tick(), this.tickEveryMs);
     this.ticker.unref();
-    this.vouch();
+    this.arm();
   }
 
   get current(): Phase {
@@ -56,7 +66,7 @@ export class Liveness {
   switchTo(phase: Phase): void {
     if (phase === this.phase) return;
     this.phase = phase;
-    this.vouch();
+    this.arm();
   }
 
   /** Content of so many characters was received and decoded. */
@@ -66,45 +76,62 @@ export class Liveness {
     this.moved();
   }
 
+  /** Nothing is sent from here on, whatever still arrives. */
   stop(): void {
+    this.isStopped = true;
     clearInterval(this.ticker);
-    if (this.pending) clearTimeout(this.pending);
-    this.pending = null;
+    this.disarm();
   }
 
   private moved(): void {
+    this.progressMs = performance.now();
     this.progressAtMs = Date.now();
+    this.hasMovedSinceBeat = true;
     this.isWarned = false;
-    if (this.phase === 'streaming') this.scheduleBeat(this.beatAtMs + this.gapMs);
-    else this.vouch();
+    this.arm();
   }
 
-  private vouch(): void {
-    if (this.phase === 'streaming') return;
-    const lastMs = this.progressAtMs + this.options.budgetsMs[this.phase] - this.timeoutMs;
-    const nextMs = Math.min(this.beatAtMs + this.gapMs, lastMs);
-    if (nextMs > this.beatAtMs) this.scheduleBeat(nextMs);
+  /** When the next beat is due; `null` when none is. Follows from the present phase alone, so a change of phase needs no cases. */
+  private dueMs(): number | null {
+    const earliestMs = this.beatMs + this.gapMs;
+    if (this.phase === 'streaming') return this.hasMovedSinceBeat ? earliestMs : null;
+    const lastMs = this.progressMs + this.options.budgetsMs[this.phase] - this.timeoutMs;
+    if (lastMs <= this.beatMs) return null;
+    return lastMs - earliestMs < this.gapMs ? Math.max(earliestMs, lastMs) : earliestMs;
   }
 
-  private scheduleBeat(atMs: number): void {
-    if (this.pending) clearTimeout(this.pending);
-    this.pending = setTimeout(() => this.send(), Math.max(0, atMs - Date.now()));
-    this.pending.unref();
+  private arm(): void {
+    const dueMs = this.isStopped ? null : this.dueMs();
+    if (dueMs === (this.pending?.dueMs ?? null)) return;
+    this.disarm();
+    if (dueMs === null) return;
+    const timer = setTimeout(() => this.send(), Math.max(0, dueMs - performance.now()));
+    timer.unref();
+    this.pending = { dueMs, timer };
+  }
+
+  private disarm(): void {
+    if (this.pending) clearTimeout(this.pending.timer);
+    this.pending = null;
   }
 
   private send(): void {
     this.pending = null;
-    if (this.phase === 'streaming' && this.progressAtMs <= this.beatAtMs) return;
-    this.beatAtMs = Date.now();
+    this.beatMs = performance.now();
+    this.hasMovedSinceBeat = false;
     this.options.beat(this.progress);
-    this.vouch();
+    this.arm();
   }
 
+  /** A late tick tells that this process was busy, and says nothing about the provider. */
   private tick(): void {
-    const silentMs = Date.now() - this.progressAtMs;
+    const nowMs = performance.now();
+    const isLate = nowMs - this.tickMs > 2 * this.tickEveryMs;
+    this.tickMs = nowMs;
+    const silentMs = nowMs - this.progressMs;
     const budgetMs = this.options.budgetsMs[this.phase];
-    if (this.isWarned || silentMs < budgetMs * WARN_AT) return;
+    if (isLate || this.isWarned || silentMs < budgetMs * WARN_AT) return;
     this.isWarned = true;
-    this.options.warn({ phase: this.phase, silentMs, budgetMs });
+    this.options.warn({ phase: this.phase, silentMs: Math.round(silentMs), budgetMs });
   }
 }

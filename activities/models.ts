@@ -15,6 +15,15 @@ export interface ProviderSettings {
   compatibleApiKey?: string | undefined;
 }
 
+/** Keys that models were made with: providers repeat them in error messages, and those enter history and logs. */
+const secrets = new Set<string>();
+const SHORTEST_SECRET_CHARS = 8;
+
+/** The text with every known key blotted out. */
+export function withoutSecrets(text: string): string {
+  return [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[key]'), text);
+}
+
 /** A model specification that cannot be used, with what to do about it. */
 export class ModelSpecError extends Error {
   override name = 'ModelSpecError';
@@ -28,6 +37,9 @@ export const MODEL_FORMS =
  * @throws ModelSpecError for a form that is not known or a missing key, naming the variable to set.
  */
 export function createModel(spec: string, settings: ProviderSettings): LanguageModelV3 {
+  for (const key of [settings.openaiApiKey, settings.anthropicApiKey, settings.compatibleApiKey]) {
+    if (key !== undefined && key.length >= SHORTEST_SECRET_CHARS) secrets.add(key);
+  }
   if (spec === 'demo') return createDemoModel();
   if (/^https?:\/\//.test(spec)) return createCompatible(spec, settings);
   const [provider, ...rest] = spec.split(':');
@@ -39,16 +51,25 @@ export function createModel(spec: string, settings: ProviderSettings): LanguageM
 
 function createOpenAi(model: string, settings: ProviderSettings): LanguageModelV3 {
   const apiKey = requireKey(settings.openaiApiKey, 'OPENAI_API_KEY', `openai:${model}`);
-  return createOpenAI({ apiKey, fetch: modelFetch, ...baseUrl(settings.openaiBaseUrl) }).languageModel(model);
+  return createOpenAI({
+    apiKey,
+    fetch: modelFetch,
+    ...baseUrl(settings.openaiBaseUrl, 'OPENAI_API_KEY'),
+  }).languageModel(model);
 }
 
 function createClaude(model: string, settings: ProviderSettings): LanguageModelV3 {
   const apiKey = requireKey(settings.anthropicApiKey, 'ANTHROPIC_API_KEY', `anthropic:${model}`);
-  return createAnthropic({ apiKey, fetch: modelFetch, ...baseUrl(settings.anthropicBaseUrl) }).languageModel(model);
+  return createAnthropic({
+    apiKey,
+    fetch: modelFetch,
+    ...baseUrl(settings.anthropicBaseUrl, 'ANTHROPIC_API_KEY'),
+  }).languageModel(model);
 }
 
 function createCompatible(spec: string, settings: ProviderSettings): LanguageModelV3 {
   const [url, model] = spec.split('#');
+  requireNoPassword(url, 'VIGIL_MODEL_API_KEY');
   if (!url || !model || !URL.canParse(url)) throw new ModelSpecError(`"${spec}" names no model; write URL#MODEL`);
   const key = settings.compatibleApiKey;
   return createOpenAICompatible({
@@ -65,4 +86,15 @@ function requireKey(key: string | undefined, variable: string, spec: string): st
   throw new ModelSpecError(`the model ${spec} needs a key: set ${variable}, or choose another model with VIGIL_MODEL`);
 }
 
-const baseUrl = (url: string | undefined) => (url === undefined ? {} : { baseURL: url });
+function baseUrl(url: string | undefined, keyVariable: string): { baseURL?: string } {
+  requireNoPassword(url, keyVariable);
+  return url === undefined ? {} : { baseURL: url };
+}
+
+/** The address is shown to users and kept in history; a password in it must not be. */
+function requireNoPassword(url: string | undefined, keyVariable: string): void {
+  if (url === undefined || !URL.canParse(url)) return;
+  const { username, password, host } = new URL(url);
+  if (username === '' && password === '') return;
+  throw new ModelSpecError(`the address of the model at ${host} holds a password; leave it out and set ${keyVariable}`);
+}

@@ -1,13 +1,14 @@
 import type { LanguageModelV3FinishReason, LanguageModelV3StreamPart, LanguageModelV3Usage } from '@ai-sdk/provider';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LIMITS } from '../protocol/limits.js';
 import type { AssistantPart } from '../store/session-store.js';
 import type { Liveness } from './liveness.js';
 
 /** What a provider's stream came to; how good that is, is judged elsewhere. */
 export interface StreamReading {
   parts: AssistantPart[];
+  /** `null` when the stream ended without one. */
   finish: { reason: LanguageModelV3FinishReason; usage: LanguageModelV3Usage } | null;
-  /** The first error part, as the provider gave it; `undefined` when there was none. */
-  error: unknown;
 }
 
 export interface StreamListener {
@@ -15,47 +16,81 @@ export interface StreamListener {
   onReasoning(delta: string): void;
 }
 
+/** An error inside a stream, as the provider library gave it: an error of its own, or what the provider sent. */
+export class ErrorPart extends Error {
+  override name = 'ErrorPart';
+  constructor(readonly part: unknown) {
+    super('the stream carried an error');
+  }
+}
+
+/** A model that goes on and on is stopped here: its progress is real, so silence never ends it. */
+export class OutputLimitError extends Error {
+  override name = 'OutputLimitError';
+}
+
 type Block = Extract<AssistantPart, { kind: 'text' | 'reasoning' }>;
 
+/** Milliseconds that a stream may take to close after its finish. Its connection is used again if it does. */
+const CLOSING_MS = 500;
+
 /**
- * Reads a stream to its end, moving the try's liveness by what was really received: decoded, non-empty content, and the first
- * mark of a block after content. Throws what the stream throws.
+ * Reads a stream to its finish, moving the try's liveness by what was really received: decoded, non-empty content, and the first
+ * mark of a block after content. An error part ends it at once: whatever follows, this try is no answer.
+ * What a connection does after the finish (a reset, no end) takes nothing back.
+ *
+ * @throws ErrorPart, OutputLimitError, and what the stream throws.
  */
 export async function readStream(
   stream: ReadableStream<LanguageModelV3StreamPart>,
   { liveness, listener, signal }: { liveness: Liveness; listener: StreamListener; signal: AbortSignal },
 ): Promise<StreamReading> {
-  const collected = new StreamReader(liveness, listener);
+  const reader = new StreamReader(liveness, listener);
   const source = stream.getReader();
-  const aborted = rejectionOnAbort(signal);
   try {
-    for (;;) {
-      const { done, value } = await Promise.race([source.read(), aborted.promise]);
-      if (done) return collected.reading;
-      collected.take(value);
+    while (reader.reading.finish === null) {
+      const { done, value } = await unlessAborted(source.read(), signal);
+      if (done) break;
+      reader.take(value);
     }
+    if (reader.reading.finish !== null) await closing(source);
+    return reader.reading;
   } finally {
-    aborted.release();
     void source.cancel().catch(() => undefined);
   }
 }
 
-/** A provider library may leave a read hanging when it is aborted; the try must end all the same. */
-function rejectionOnAbort(signal: AbortSignal): { promise: Promise<never>; release(): void } {
-  let onAbort: () => void;
-  const promise = new Promise<never>((_, reject) => {
+async function closing(source: ReadableStreamDefaultReader<LanguageModelV3StreamPart>): Promise<void> {
+  const limit = new AbortController();
+  const drained = (async () => {
+    while (!(await source.read()).done && !limit.signal.aborted);
+  })();
+  await Promise.race([drained.catch(() => undefined), delay(CLOSING_MS, undefined, { signal: limit.signal })]);
+  limit.abort();
+}
+
+/** A provider library may leave a promise hanging when it is aborted; the try must end all the same. */
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = () => undefined as void;
+  const aborted = new Promise<never>((_, reject) => {
     onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });
-  promise.catch(() => undefined);
-  return { promise, release: () => signal.removeEventListener('abort', onAbort) };
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 class StreamReader {
-  readonly reading: StreamReading = { parts: [], finish: null, error: undefined };
+  readonly reading: StreamReading = { parts: [], finish: null };
   private readonly blocks = new Map<string, Block>();
+  /** Characters of arguments that came as deltas, so that the whole call does not count them again. */
+  private readonly inputChars = new Map<string, number>();
   private hasContentSinceMark = true;
+  private chars = 0;
 
   constructor(
     private readonly liveness: Liveness,
@@ -82,6 +117,7 @@ class StreamReader {
         this.mark('streaming');
         return;
       case 'tool-input-delta':
+        this.inputChars.set(part.id, (this.inputChars.get(part.id) ?? 0) + part.delta.length);
         this.content('streaming', part.delta.length);
         return;
       case 'tool-input-end':
@@ -95,8 +131,7 @@ class StreamReader {
         this.liveness.enter('finish');
         return;
       case 'error':
-        this.reading.error ??= part.error ?? new Error('the provider sent an error without content');
-        return;
+        throw new ErrorPart(part.error);
       default:
         return; // Everything else is neither content nor progress.
     }
@@ -132,7 +167,8 @@ class StreamReader {
   }
 
   private addToolCall(part: Extract<LanguageModelV3StreamPart, { type: 'tool-call' }>): void {
-    this.content('thinkingGap', part.input.length + part.toolName.length);
+    const known = this.inputChars.get(part.toolCallId) ?? 0;
+    this.content('thinkingGap', Math.max(0, part.input.length - known) + part.toolName.length);
     if (part.providerExecuted) return;
     this.reading.parts.push({
       kind: 'toolCall',
@@ -149,6 +185,11 @@ class StreamReader {
     if (chars === 0) return;
     this.hasContentSinceMark = true;
     this.liveness.received(chars);
+    this.chars += chars;
+    if (this.chars <= LIMITS.outputCharsPerCall) return;
+    throw new OutputLimitError(
+      `the model wrote more than ${LIMITS.outputCharsPerCall} characters in one call and was stopped`,
+    );
   }
 
   /** A block's start or end is progress only after content: a stream of empty blocks is silence. */

@@ -11,13 +11,15 @@ const BATCH_MS = 80;
  * I1 Outputs are written in the order they were added, one write at a time.
  * I2 Neighbouring deltas of one kind become one output.
  * I3 After the first failed write nothing more is written, and `onFailure` is told once: the try must end.
+ * I4 After `close` nothing is added: the call's last transaction is under way, and what came after it would be refused.
  */
 export class TryJournal {
-  private waiting: OutputBody[] = [];
+  private waiting: (OutputBody & { key?: string })[] = [];
   private written = 0;
   private timer: NodeJS.Timeout | null = null;
   private writing: Promise<void> = Promise.resolve();
   private hasFailed = false;
+  private isClosed = false;
 
   constructor(
     private readonly store: Pick<SessionStore, 'appendTryOutputs'>,
@@ -25,12 +27,13 @@ export class TryJournal {
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
-  /** Adds an output; it is written within the batch time. */
-  add(body: OutputBody): void {
+  /** Adds an output; it is written within the batch time. A key of its own makes it one output whichever tries add it. */
+  add(body: OutputBody, key?: string): void {
+    if (this.isClosed) return;
     const last = this.waiting.at(-1);
     if (last?.kind === 'TextDelta' && body.kind === 'TextDelta') last.text += body.text;
     else if (last?.kind === 'ReasoningDelta' && body.kind === 'ReasoningDelta') last.text += body.text;
-    else this.waiting.push({ ...body });
+    else this.waiting.push({ ...body, ...(key === undefined ? {} : { key }) });
     this.timer ??= setTimeout(() => void this.flush(), BATCH_MS);
   }
 
@@ -42,6 +45,7 @@ export class TryJournal {
 
   /** Stops writing and hands over what is not written, for the transaction that ends the call. */
   async close(): Promise<NewOutput[]> {
+    this.isClosed = true;
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
     await this.writing;
@@ -62,7 +66,10 @@ export class TryJournal {
 
   private take(): NewOutput[] {
     const { callId, dispatch, attempt } = this.ref;
-    const outputs = this.waiting.map((body) => ({ ...body, key: `${callId}/${dispatch}.${attempt}/${++this.written}` }));
+    const outputs = this.waiting.map((body) => ({
+      key: `${callId}/${dispatch}.${attempt}/${++this.written}`,
+      ...body,
+    }));
     this.waiting = [];
     return outputs;
   }

@@ -174,7 +174,7 @@ export class Exchange {
   async #ask(): Promise<AsyncGenerator<string>> {
     const { method = 'POST', url = '/', headers } = this.request;
     const reply = await new Promise<IncomingMessage>((resolve, reject) => {
-      const forwarded = ask(this.upstream + url, { method, headers: { ...headers, connection: 'close' } }, resolve);
+      const forwarded = ask(this.upstream + url, { method, headers, agent: false }, resolve);
       forwarded.on('error', reject);
       void this.gone.then(() => forwarded.destroy());
       forwarded.end(this.body);

@@ -1,5 +1,6 @@
 import { type Fixture, type FixtureResponse, LLMock } from '@copilotkit/aimock';
 import type { LanguageModelV3 } from '@ai-sdk/provider';
+import type { Server } from 'node:http';
 import { createModel, type ProviderSettings } from '../../activities/models.js';
 import { FaultProxy } from './fault-proxy.js';
 
@@ -44,6 +45,8 @@ export class TestProviders {
 
   async stop(): Promise<void> {
     await Promise.all(Object.values(this.proxies).map((proxy) => proxy.stop()));
+    // Its own stop waits for connections that a client has broken off; it does not show its server, but has it.
+    (this.mock as unknown as { serverInstance: { server: Server } }).serverInstance.server.closeAllConnections();
     await this.mock.stop();
   }
 }
@@ -55,7 +58,11 @@ const SPECS: Record<ProviderName, (url: string) => string> = {
 };
 
 /** Keys that a leak would show. */
-export const KEYS = { openai: 'sk-openai-PLANTED-1111', anthropic: 'sk-ant-PLANTED-2222', compatible: 'key-PLANTED-3333' };
+export const KEYS = {
+  openai: 'sk-openai-PLANTED-1111',
+  anthropic: 'sk-ant-PLANTED-2222',
+  compatible: 'key-PLANTED-3333',
+};
 
 function settingsOf(url: string): ProviderSettings {
   return {

@@ -31,7 +31,12 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 /** A program in a real pseudo-terminal, with what a person sees on the screen. */
 export class Terminal {
   end: number | undefined;
-  private readonly screen = new xterm.Terminal({ cols: COLUMNS, rows: ROWS, scrollback: 1_000, allowProposedApi: true });
+  private readonly screen = new xterm.Terminal({
+    cols: COLUMNS,
+    rows: ROWS,
+    scrollback: 1_000,
+    allowProposedApi: true,
+  });
   private readonly process: ChildProcess;
 
   constructor(command: string[], env: NodeJS.ProcessEnv) {

@@ -143,7 +143,8 @@ export class TestWorker {
 
   async isReady(): Promise<void> {
     const check = () => {
-      if (this.process.exitCode !== null) throw new Error(`the worker ended with ${this.process.exitCode}: ${this.log}`);
+      if (this.process.exitCode !== null)
+        throw new Error(`the worker ended with ${this.process.exitCode}: ${this.log}`);
       return this.hasSaidReady;
     };
     await until('a worker to be ready', check, READY_LIMIT_MS);
