@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { say, startServer, startVigilWorker } from '../../bench/servers.js';
 import { SessionClient } from '../../client/sessions.js';
+import type { Output } from '../../protocol/outputs.js';
 import { SIGNAL, TASK_QUEUE, WORKFLOW_TYPE } from '../../protocol/names.js';
 
 interface Stage {
@@ -13,8 +14,8 @@ interface Stage {
   session: string;
   /** Sends, and waits for the outcome. */
   ask(text: string, id?: string): Promise<unknown>;
-  /** Sends, and waits until the turn streams. */
-  begin(text: string): Promise<{ outcome(): Promise<unknown> }>;
+  /** Sends, and waits until the turn streams, or for another output. */
+  begin(text: string, until?: Output['kind']): Promise<{ outcome(): Promise<unknown> }>;
 }
 
 /** A file each: `<name>.json`. */
@@ -30,6 +31,11 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await ask('other', 'm1');
   },
   steered: async ({ begin, ask }) => {
+    const first = await begin('wait for 2 seconds', 'ToolStarted');
+    await ask('ping');
+    await first.outcome();
+  },
+  'next-in-line': async ({ begin, ask }) => {
     const first = await begin('count to 20');
     await ask('ping');
     await first.outcome();
@@ -99,10 +105,10 @@ function stage(client: SessionClient, temporal: Client, name: string): Stage {
     temporal,
     session,
     ask: async (text, id) => (await client.send(session, { text, ...(id === undefined ? {} : { id }) })).outcome(),
-    begin: async (text) => {
+    begin: async (text, until = 'TextDelta') => {
       const sent = await client.send(session, { text });
       for await (const outputs of client.outputs(session, { afterSeq: 0 })) {
-        if (outputs.some((output) => output.kind === 'TextDelta')) break;
+        if (outputs.some((output) => output.kind === until)) break;
       }
       return sent;
     },
