@@ -59,7 +59,7 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await ask('ping');
   },
   'continued-as-new': async ({ ask }) => {
-    for (let turn = 0; turn < 200; turn++) await ask('ping');
+    for (let turn = 0; turn < 240; turn++) await ask('ping');
   },
   'unknown-agent': async ({ temporal, client, session }) => {
     const start = { workflowId: session, taskQueue: TASK_QUEUE, signal: SIGNAL.message, args: [{ agent: 'nobody' }] };
