@@ -1,6 +1,7 @@
 /** Two projects: `unit` needs no server; `server` runs against one real Temporal dev server that its global set-up starts. */
 const shared = {
   testEnvironment: 'node',
+  setupFilesAfterEnv: ['<rootDir>/test/support/test-limits.mjs'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
@@ -22,7 +23,6 @@ export default {
       ...shared,
       displayName: 'server',
       testMatch: ['<rootDir>/test/end-to-end/**/*.test.ts'],
-      setupFilesAfterEnv: ['<rootDir>/test/support/server-test-limits.mjs'],
       globalSetup: '<rootDir>/test/support/start-server.mjs',
       globalTeardown: '<rootDir>/test/support/stop-server.mjs',
     },

@@ -77,10 +77,15 @@ function readPid(dataDir: string): number | null {
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+  return codeOf(error).startsWith('SQLITE_BUSY');
 }
 
 // better-sqlite3 reports a missing folder with a plain TypeError and a missing file with SQLITE_CANTOPEN.
 function isMissing(error: unknown): boolean {
-  return error instanceof TypeError || (error instanceof Database.SqliteError && error.code === 'SQLITE_CANTOPEN');
+  return (error as Partial<Error> | null)?.name === 'TypeError' || codeOf(error) === 'SQLITE_CANTOPEN';
+}
+
+/** By code, not by class: where the native module was loaded twice, its errors are of the other copy's classes. */
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code);
 }

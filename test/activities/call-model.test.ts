@@ -305,7 +305,7 @@ test.each(PROVIDERS)(
     const { errorBody, error } = DIALECTS[name];
     proxy.next(
       async (exchange) => exchange.reply(401, errorBody('authentication_error', `${key} is no key`)),
-      async (exchange) => exchange.reply(500, `<p>${'x'.repeat(290)} ${key}</p>`),
+      async (exchange) => exchange.reply(500, `<p>${'x'.repeat(281)} ${key}</p>`),
       async (exchange) => {
         await exchange.through('alpha');
         await exchange.write(error('server_error', `trouble with ${key}`));
@@ -470,6 +470,16 @@ test('an answer that was cut keeps its text and none of its calls', async () => 
   expect(entry?.content).toMatchObject({ parts: [{ kind: 'text', text: 'so far' }] });
 });
 
+test('an answer that was cut before it said anything is a failure of its turn', async () => {
+  const finish = {
+    type: 'finish',
+    finishReason: { unified: 'length', raw: 'length' },
+    usage: usageOfNothing(),
+  } as const;
+  const model = aModelThatSays(...aText(' \n'), finish);
+  expect(await answerOf(world.worker(model).callModel())).toMatchObject({ kind: 'answered', outcome: 'failed' });
+});
+
 function usageOfNothing() {
   return {
     inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
@@ -536,6 +546,31 @@ describe('a beat', () => {
     await answerOf(task).finally(() => clearInterval(watching));
     expect(seen.length).toBeGreaterThan(1);
     for (const { vouched, written: there } of seen) expect(there).toBeGreaterThanOrEqual(vouched);
+  });
+
+  test('that waits for the journal is not sent any more when the try has ended', async () => {
+    const { model, proxy } = providers.get('openai');
+    let isBeating = false;
+    const store = world.storeWith({
+      appendTryOutputs: async (ref, outputs) => {
+        await world.store.appendTryOutputs(ref, outputs);
+        if (!isBeating) return;
+        await delay(300);
+      },
+    });
+    proxy.next(async (exchange) => {
+      await exchange.through('alpha');
+      await delay(250);
+      isBeating = true;
+      await exchange.through('beta'); // its beat is due while its write takes time
+      await delay(200);
+      await exchange.reset();
+    });
+    const task = world.worker(model, { budgetsMs: SHORT_BUDGETS }, store).callModel();
+    await failureOf(task);
+    const sent = task.heartbeats.length;
+    await delay(500);
+    expect(task.heartbeats).toHaveLength(sent);
   });
 
   test('comes from every phase that may be silent for longer than T', async () => {

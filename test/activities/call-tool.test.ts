@@ -338,9 +338,7 @@ describe('trouble of our own fails the activity, and is told to no model', () =>
     async (method) => {
       await calling({});
       const unavailable = () => Promise.reject(new StoreUnavailableError('the disk is full'));
-      const store = new Proxy(world.store, {
-        get: (target, name: keyof typeof target) => (name === method ? unavailable : target[name].bind(target)),
-      });
+      const store = world.storeWith({ [method]: unavailable });
       const worker = world.worker(aModelThatSays(), { tools: [aTool({ input: anyInput })] }, store);
       expect(await failureOf(worker.callTool())).toMatchObject({
         type: 'StoreUnavailable',

@@ -1,6 +1,6 @@
 import type { LanguageModelV3FinishReason } from '@ai-sdk/provider';
-import { endingOf, judgeFinish, StreamBrokenError } from '../../activities/finish-table.js';
-import type { FinishKind } from '../../protocol/calls.js';
+import { endingOf, type FinishKind, judgeFinish, StreamBrokenError } from '../../activities/finish-table.js';
+
 import type { AssistantPart } from '../../store/session-store.js';
 
 const text: AssistantPart = { kind: 'text', text: 'hello' };

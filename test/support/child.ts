@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { until } from './until.js';
 
 export interface ChildOptions {
@@ -19,6 +20,12 @@ export class Child {
     this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.#process.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.#process.once('close', (code, signal) => (this.end = code ?? signal ?? 1));
+    // A test that fails half-way must neither keep jest alive nor leave the program behind.
+    this.#process.unref();
+    for (const pipe of [this.#process.stdout, this.#process.stderr]) (pipe as Socket | null)?.unref();
+    const kill = () => this.#process.kill('SIGKILL');
+    process.once('exit', kill);
+    this.#process.once('close', () => process.off('exit', kill));
   }
 
   get pid(): number {
