@@ -28,7 +28,9 @@ export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<
   const claims = await findClaims(tx, begin);
   const opener = claims.opener === null ? undefined : claims.repeats.get(claims.opener);
   if (opener && (await isFirstCall(tx, begin))) {
-    await saveSession(tx, session, [repeatOutput(begin, claims.opener!, opener)], {}, nowMs);
+    // No turn comes of it, so nobody else would take back what lists show of one that waits.
+    const rest = { status: 'idle' as const, queued: 0 };
+    await saveSession(tx, session, [repeatOutput(begin, claims.opener!, opener)], rest, nowMs);
     return { kind: 'repeated', first: opener.first };
   }
   return open(tx, { session, begin, call, start, claims, nowMs });
