@@ -277,7 +277,7 @@ function settledBy({ before: { turn }, event, after }: Transition): string | nul
 }
 
 function isAnotherProfile(before: SessionState, after: SessionState, effects: readonly Effect[]): boolean {
-  const changes = ({ turn }: SessionState) => turn?.used.profileChanges ?? 0;
+  const changes = ({ turn }: SessionState) => turn!.used.profileChanges;
   return ofKind(effects, 'callModel').length === 1 && changes(after) === changes(before) + 1;
 }
 
