@@ -159,7 +159,7 @@ export class SessionClient {
 
   /**
    * Ends the running turn at once, or nothing when another turn than the named one runs: name the turn to be safe against a late stop.
-   * What waits runs next.
+   * What waits runs next. A turn whose last call completed in the same moment may be answered `stopped`; its outcome then stays `completed`.
    */
   stop(session: string, options: StopInput = {}): Promise<StopAnswer> {
     return this.update<StopAnswer>(session, UPDATE.stop, options);

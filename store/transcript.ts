@@ -3,8 +3,8 @@ import type { AppendItem } from '../protocol/calls.js';
 import { transcriptMissing } from './chains.js';
 import type { Claims } from './claims.js';
 import { type Db, type EntriesTable, fromColumn, type Tx } from './schema.js';
-import type { BeginTry, Entry, EntryContent, ToolResult } from './session-store.js';
-import { interruptedText } from './partials.js';
+import type { AssistantPart, BeginTry, Entry, EntryContent, ToolResult } from './session-store.js';
+import { interruptedText, type ShownText } from './partials.js';
 import { toolResults } from './tools.js';
 
 /**
@@ -50,8 +50,9 @@ function toolCallIds(append: readonly AppendItem[]): string[] {
   return append.flatMap((item) => (item.kind === 'toolResult' ? [item.toolCallId] : []));
 }
 
-function interrupted(text: string): EntryContent {
-  return { kind: 'assistant', model: '', parts: text === '' ? [] : [{ kind: 'text', text }], isInterrupted: true };
+function interrupted({ text, isWhole }: ShownText): EntryContent {
+  const parts: AssistantPart[] = text === '' ? [] : [{ kind: 'text', text }];
+  return { kind: 'assistant', model: '', parts, ...(isWhole ? {} : { isInterrupted: true }) };
 }
 
 function toContent(

@@ -106,11 +106,9 @@ export function describeStopping(fixture: StoreFixture): void {
       await store.appendTryOutputs(toRef(first), [aDelta(first, 0)]);
       await store.finishTry(aFinish(first, base, 'the whole'));
       await store.record(aborted);
-      expect(spoken(await entriesOf(await begunBase(store, next)))).toEqual([
-        'user m1',
-        'assistant the whole',
-        'user m2',
-      ]);
+      const entries = await entriesOf(await begunBase(store, next));
+      expect(spoken(entries)).toEqual(['user m1', 'assistant the whole', 'user m2']);
+      expect(entries[1]!.content).not.toHaveProperty('isInterrupted');
     });
   });
 
