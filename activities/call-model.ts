@@ -10,6 +10,7 @@ import { type AnsweredResult, assistantEntryId, type AssistantPart, type BegunTr
 import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
 import type { Agent } from './agents.js';
 import { toFailure } from './classify-error.js';
+import type { ClosedCallWatch } from './closed-call-watch.js';
 import type { Dependencies } from './dependencies.js';
 import { endingOf, judgeFinish } from './finish-table.js';
 import { Liveness } from './liveness.js';
@@ -27,10 +28,10 @@ import { usageOf } from './usage-of.js';
 const PROVIDER_OPTIONS = { openai: { store: false } };
 
 /** The `callModel` activity: one attempt is one try, and one try is at most one provider request. */
-export function createCallModel(dependencies: Dependencies) {
+export function createCallModel(dependencies: Dependencies, watch: ClosedCallWatch) {
   return async function callModel(input: CallModelInput): Promise<CallModelResult> {
     const context = Context.current();
-    const modelTry = new ModelTry(dependencies, input, context);
+    const modelTry = new ModelTry({ ...dependencies, watch }, input, context);
     try {
       return await modelTry.run();
     } catch (error) {
@@ -61,9 +62,10 @@ class ModelTry {
   private liveness: Liveness | null = null;
   private hasEnded = false;
   private isReleased = false;
+  private unwatch: () => void = () => undefined;
 
   constructor(
-    private readonly dependencies: Dependencies,
+    private readonly dependencies: Dependencies & { watch: ClosedCallWatch },
     private readonly input: CallModelInput,
     private readonly context: Context,
   ) {
@@ -85,6 +87,7 @@ class ModelTry {
     const begun = await this.dependencies.store.beginTry(this.beginning(this.context.info));
     if (begun.kind === 'finished') return asOfThisAttempt(begun.result, this.ref.attempt);
     if (begun.kind === 'repeated') return { kind: 'repeated', first: begun.first };
+    this.unwatch = this.dependencies.watch.enter({ kind: 'callModel', ...this.ref }, (why) => this.endEarly(why));
     for (const message of begun.notices) {
       const key = `${this.input.chain}/restarted`;
       this.journal.add({ kind: 'Notice', code: 'session_restarted', message, isCallBoundary: false }, key);
@@ -96,6 +99,7 @@ class ModelTry {
   /** Whatever way the try ended: it beats no more, writes no more, and asks for no more. */
   release(): void {
     this.isReleased = true;
+    this.unwatch();
     this.liveness?.stop();
     this.abortRequest();
     void this.journal.close();

@@ -2,10 +2,11 @@ import { Context } from '@temporalio/activity';
 import type { z } from 'zod';
 import type { CallToolInput, CallToolResult } from '../protocol/calls.js';
 import { LIMITS } from '../protocol/limits.js';
-import { assistantEntryId, type AssistantPart, type ToolResult } from '../store/session-store.js';
+import { assistantEntryId, type AssistantPart, type LiveCall, type ToolResult } from '../store/session-store.js';
 import type { ToolContext, ToolDefinition } from './agent.js';
 import { AgentUnavailableError } from './activity-errors.js';
 import { messageOf, toFailure } from './classify-error.js';
+import type { ClosedCallWatch } from './closed-call-watch.js';
 import type { Dependencies } from './dependencies.js';
 import { withoutSecrets } from './models.js';
 import { unlessAborted } from './read-stream.js';
@@ -16,36 +17,61 @@ type ToolCall = Extract<AssistantPart, { kind: 'toolCall' }>;
  * The `callTool` activity. Everything that goes wrong in or around the tool becomes a result for the model; only a lost worker, a
  * store that does not answer or a cancel fails the activity.
  */
-export function createCallTool(dependencies: Dependencies) {
+export function createCallTool(dependencies: Dependencies, watch: ClosedCallWatch) {
   return async function callTool(input: CallToolInput): Promise<CallToolResult> {
     const context = Context.current();
     try {
-      return { ok: (await runOnce(dependencies, input, context)).ok };
+      return { ok: (await runOnce({ ...dependencies, watch }, input, context)).ok };
     } catch (error) {
       throw toFailure(error, { attempt: context.info.attempt, phase: null, signal: context.cancellationSignal });
     }
   };
 }
 
-async function runOnce(dependencies: Dependencies, input: CallToolInput, context: Context): Promise<ToolResult> {
+type Watching = Dependencies & { watch: ClosedCallWatch };
+
+async function runOnce(dependencies: Watching, input: CallToolInput, context: Context): Promise<ToolResult> {
   const { store, agents, workerInstance } = dependencies;
   const agent = agents.get(input.agent);
   if (!agent) throw new AgentUnavailableError(`agent "${input.agent}" is not defined on this worker`);
   const tool = agent.tools.get(input.name);
   const call = await findCall(dependencies, input);
   const { sessionId, turnId, callId, toolCallId, name } = input;
+  const taskToken = Buffer.from(context.info.taskToken).toString('base64');
   const begun = await store.beginTool({
     ...{ sessionId, turnId, callId, toolCallId, name },
     attempt: context.info.attempt,
     idempotent: tool?.idempotent ?? false,
     input: call.input,
     workerInstance,
-    taskToken: Buffer.from(context.info.taskToken).toString('base64'),
+    taskToken,
   });
   if (begun.kind === 'finished') return begun.result;
-  const result = begun.kind === 'unknown' ? OUTCOME_UNKNOWN : await runTool(tool, call, input, context);
+  const live = { kind: 'callTool', sessionId, turnId, toolCallId, attempt: context.info.attempt, taskToken } as const;
+  const result =
+    begun.kind === 'unknown'
+      ? OUTCOME_UNKNOWN
+      : await whileWanted(dependencies.watch, live, context, (signal) =>
+          runTool(tool, call, { input, context, signal }),
+        );
   await store.finishTool({ sessionId, turnId, toolCallId, name, result });
   return result;
+}
+
+/** The signal aborts when the server cancels the task, and when the store says that nobody waits for the call any more. */
+async function whileWanted<Result>(
+  watch: ClosedCallWatch,
+  call: LiveCall,
+  { cancellationSignal }: Context,
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const unwanted = new AbortController();
+  const unwatch = watch.enter(call, (why) => unwanted.abort(why));
+  try {
+    return await run(AbortSignal.any([cancellationSignal, unwanted.signal]));
+  } finally {
+    unwatch();
+  }
 }
 
 const OUTCOME_UNKNOWN: ToolResult = {
@@ -64,13 +90,12 @@ async function findCall({ store }: Dependencies, { sessionId, callId, toolCallId
 async function runTool(
   tool: ToolDefinition | undefined,
   call: ToolCall,
-  { sessionId, turnId, toolCallId, name }: CallToolInput,
-  context: Context,
+  { input, context, signal }: { input: CallToolInput; context: Context; signal: AbortSignal },
 ): Promise<ToolResult> {
+  const { sessionId, turnId, toolCallId, name } = input;
   if (!tool) return failed(`There is no tool "${name}".`);
   const args = await parseArguments(tool, call.input);
   if ('problem' in args) return failed(args.problem);
-  const signal = context.cancellationSignal;
   const heart = new ToolHeart(context);
   const toolContext: ToolContext = { sessionId, turnId, toolCallId, signal, progress: (note) => heart.beat(note) };
   try {
@@ -78,7 +103,7 @@ async function runTool(
     // A tool that does not heed the signal is left behind: its result is not wanted, and the worker needs the slot.
     return toResult(await unlessAborted(Promise.resolve(tool.run(args.value, toolContext)), signal));
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal.aborted) throw signal.reason;
     return failed(`The tool failed: ${messageOf(error)}`);
   } finally {
     heart.stop();

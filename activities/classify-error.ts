@@ -11,7 +11,12 @@ import { types } from 'node:util';
 import type { FailureDetails, FailureType } from '../protocol/failures.js';
 import { LIMITS } from '../protocol/limits.js';
 import type { Profile } from '../protocol/liveness.js';
-import { StaleTryError, StoreUnavailableError, TranscriptMissingError } from '../store/session-store.js';
+import {
+  SessionDrainingError,
+  StaleTryError,
+  StoreUnavailableError,
+  TranscriptMissingError,
+} from '../store/session-store.js';
 import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
 import { StreamBrokenError } from './finish-table.js';
 import { ModelSpecError, withoutSecrets } from './models.js';
@@ -72,6 +77,7 @@ function makeFailure(
 function classify(error: unknown): Verdict {
   const message = messageOf(error);
   if (error instanceof StaleTryError) return { type: 'StaleTry', message };
+  if (error instanceof SessionDrainingError) return { type: 'SessionDraining', message };
   if (error instanceof StoreUnavailableError) return { type: 'StoreUnavailable', message };
   if (error instanceof TranscriptMissingError) return { type: 'TranscriptMissing', message };
   if (error instanceof AgentUnavailableError) return { type: 'AgentUnavailable', message };

@@ -1,14 +1,16 @@
 import type { SessionActivities } from '../protocol/activities.js';
 import { createCallModel } from './call-model.js';
 import { createCallTool } from './call-tool.js';
+import { ClosedCallWatch } from './closed-call-watch.js';
 import type { Dependencies } from './dependencies.js';
 import { createRecord } from './record.js';
 
 /** The activities of a worker, bound to what it gives them. */
 export function createActivities(dependencies: Dependencies): SessionActivities {
+  const watch = new ClosedCallWatch(dependencies.store);
   return {
-    callModel: createCallModel(dependencies),
-    callTool: createCallTool(dependencies),
+    callModel: createCallModel(dependencies, watch),
+    callTool: createCallTool(dependencies, watch),
     record: createRecord(dependencies),
   };
 }

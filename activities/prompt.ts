@@ -47,7 +47,7 @@ export async function toPrompt(
       prompt.push({ role: 'user', content: await Promise.all(content.parts.map((part) => toUserPart(part, store))) });
       continue;
     }
-    const parts = sendable(content.parts);
+    const parts = sendable(content.isInterrupted ? marked(content.parts) : content.parts);
     if (parts.length === 0) continue;
     prompt.push({ role: 'assistant', content: parts.map(toAssistantPart) });
     open = parts.filter(isToolCall).map((call) => ({ call, result: null }));
@@ -75,6 +75,13 @@ function toToolResult({ call, result }: OpenCall): ToolMessage['content'][number
     output: { type: ok ? 'text' : 'error-text', value: wellFormed(shown(output)) },
   };
 }
+
+/** The model must not take for a whole answer what it had no chance to finish. */
+function marked(parts: AssistantPart[]): AssistantPart[] {
+  return parts.map((part) => (part.kind === 'text' ? { ...part, text: `${part.text}${INTERRUPTED}` } : part));
+}
+
+const INTERRUPTED = ' … [interrupted by the user]';
 
 /** I2: Anthropic refuses texts of spaces alone; it and OpenAI refuse reasoning that nothing follows. */
 function sendable(parts: AssistantPart[]): AssistantPart[] {

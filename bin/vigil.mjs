@@ -16,6 +16,9 @@ const USAGE = `usage: vigil COMMAND [OPTIONS]
   show SESSION       show a session
   sessions           list sessions
   resume SESSION     go on with a suspended session
+  stop SESSION       end the running turn
+  drain SESSION      let a session come to rest (or --all)
+  undrain SESSION    let it take up work again (or --all)
   replay PATH        replay recorded histories against this version's workflow
 
   -h, --help         this text; after a command, the command's own

@@ -19,7 +19,15 @@ import {
   WORKFLOW_TYPE,
 } from '../protocol/names.js';
 import type { Output } from '../protocol/outputs.js';
-import { DEFAULT_AGENT, type ResumeAnswer, type SessionInput } from '../protocol/session-input.js';
+import {
+  DEFAULT_AGENT,
+  type DrainAnswer,
+  type ResumeAnswer,
+  type SessionInput,
+  type StopAnswer,
+  type StopInput,
+  type UndrainAnswer,
+} from '../protocol/session-input.js';
 import type { SessionView } from '../protocol/view.js';
 import { openStore } from '../store/open-store.js';
 import type { SessionRow, SessionStore, StoredOutcome } from '../store/session-store.js';
@@ -146,11 +154,35 @@ export class SessionClient {
 
   /** Goes on with a suspended session. */
   async resume(session: string, options: { fromStore?: boolean } = {}): Promise<ResumeAnswer> {
-    const { sessionId } = requireSessionId(session);
-    return this.ask(
-      () => this.handle(sessionId).executeUpdate<ResumeAnswer, [object]>(UPDATE.resume, { args: [options] }),
-      sessionId,
-    );
+    return this.update<ResumeAnswer>(session, UPDATE.resume, options);
+  }
+
+  /**
+   * Ends the running turn at once, or nothing when another turn than the named one runs: name the turn to be safe against a late stop.
+   * What waits runs next. A turn whose last call completed in the same moment may be answered `stopped`; its outcome then stays `completed`.
+   */
+  stop(session: string, options: StopInput = {}): Promise<StopAnswer> {
+    return this.update<StopAnswer>(session, UPDATE.stop, options);
+  }
+
+  /** Lets a session come to rest: its turn goes on but is not resumed, what arrives waits. Safe to repeat. */
+  drain(session: string): Promise<DrainAnswer> {
+    return this.update<DrainAnswer>(session, UPDATE.drain);
+  }
+
+  /** Lets a session that drains take up work again. Safe to repeat. */
+  undrain(session: string): Promise<UndrainAnswer> {
+    return this.update<UndrainAnswer>(session, UPDATE.undrain);
+  }
+
+  /** Ids of the namespace's sessions whose workflow runs, as Temporal lists them: one begun a moment ago may be missing. */
+  async *runningSessions(): AsyncGenerator<string> {
+    const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
+    try {
+      for await (const { workflowId } of this.temporal.workflow.list({ query })) yield workflowId;
+    } catch (error) {
+      throw this.toSessionError(error, undefined);
+    }
   }
 
   /** Batches of outputs as they come, in order, until the signal aborts. */
@@ -188,6 +220,11 @@ export class SessionClient {
   async close(): Promise<void> {
     await this.store.close();
     await this.temporal.connection.close();
+  }
+
+  private async update<Answer>(session: string, name: string, options: object = {}): Promise<Answer> {
+    const { sessionId } = requireSessionId(session);
+    return this.ask(() => this.handle(sessionId).executeUpdate<Answer, [object]>(name, { args: [options] }), sessionId);
   }
 
   private handle(sessionId: string): WorkflowHandle {

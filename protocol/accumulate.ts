@@ -16,12 +16,12 @@ export interface TurnTranscript {
   source: TurnSource | null;
   isSilent: boolean;
   items: TurnItem[];
-  ended: { outcome: OutcomeKind; reason: string | null; text: string; usage: Usage } | null;
+  ended: { outcome: OutcomeKind; reason: string | null; text: string; partial: string | null; usage: Usage } | null;
 }
 
 export type TurnItem =
-  /** Text of one model call; `isFinal` once the call is completed. */
-  | { kind: 'text'; callId: string; try: TryNumber; text: string; isFinal: boolean }
+  /** Text of one model call; `isFinal` once the call is completed, `isPartial` when its turn was stopped before that. */
+  | { kind: 'text'; callId: string; try: TryNumber; text: string; isFinal: boolean; isPartial?: true }
   | { kind: 'tool'; toolCallId: string; name: string; input: string; result: { ok: boolean; text: string } | null }
   | { kind: 'notice'; code: string; message: string };
 
@@ -33,7 +33,8 @@ export const EMPTY_TRANSCRIPT: Transcript = { seq: 0, turns: [], unknownKinds: {
  * I1 A call has at most one text item; a delta of another try than the one it holds starts it anew.
  * I2 A discard removes the text of its try and touches no other call.
  * I3 `TextOutput` is the call's text whatever deltas came before; nothing else makes a text final.
- * I4 An output at or below the newest `seq` changes nothing.
+ * I4 Text without an end does not outlive its turn, except what `TurnEnded` names as the partial text of a stopped turn.
+ * I5 An output at or below the newest `seq` changes nothing.
  */
 export function accumulate(transcript: Transcript, outputs: readonly Output[]): Transcript {
   return outputs.reduce(take, transcript);
@@ -94,6 +95,7 @@ function isTextOf(item: TurnItem, { callId, try: tryNumber }: { callId: string; 
   return item.kind === 'text' && item.callId === callId && !item.isFinal && isSameTry(item.try, tryNumber);
 }
 
+type TextItem = Extract<TurnItem, { kind: 'text' }>;
 type OfKind<Kind extends Output['kind']> = Extract<Output, { kind: Kind }>;
 
 function addDelta(items: TurnItem[], delta: OfKind<'TextDelta'>): TurnItem[] {
@@ -132,10 +134,21 @@ function takeNotice(transcript: Transcript, { turnId, code, message }: OfKind<'N
   return inTurn(transcript, turnId, (turn) => withItems(turn, [...turn.items, { kind: 'notice', code, message }]));
 }
 
-/** Text that no call completed does not outlive its turn: the outcome's text is what stands. */
-function end(turn: TurnTranscript, { outcome, reason, text, usage }: OfKind<'TurnEnded'>): TurnTranscript {
-  const items = turn.items.filter((item) => item.kind !== 'text' || item.isFinal);
-  return { ...turn, items, ended: { outcome, reason, text, usage: usage ?? UNKNOWN_USAGE } };
+/** The outcome says what stands: writers before it had a `partial` had none. */
+function end(turn: TurnTranscript, output: OfKind<'TurnEnded'>): TurnTranscript {
+  const { outcome, reason, text, usage } = output;
+  const partial = output.partial ?? null;
+  const ended = { outcome, reason, text, partial, usage: usage ?? UNKNOWN_USAGE };
+  const last = turn.items.findLast((item): item is TextItem => item.kind === 'text' && !item.isFinal);
+  const standing = turn.items.filter((item) => item.kind !== 'text' || item.isFinal || item === last);
+  if (partial === null) return { ...turn, items: standing.filter((item) => item !== last), ended };
+  const kept: TurnItem = { ...(last ?? unseen(output)), text: partial, isPartial: true };
+  return { ...turn, items: last ? standing.map((item) => (item === last ? kept : item)) : [...standing, kept], ended };
+}
+
+/** A reader that came late, or left deltas out, learns of the text by its end. */
+function unseen({ turnId }: OfKind<'TurnEnded'>): TextItem {
+  return { kind: 'text', callId: turnId, try: { dispatch: 0, attempt: 0 }, text: '', isFinal: false };
 }
 
 function countUnknown(transcript: Transcript, output: never): Transcript {

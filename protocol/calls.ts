@@ -18,7 +18,9 @@ export type AppendItem =
       turnId?: string;
     }
   /** The result is in the store under the tool call's id; `lost` says why there may be none. */
-  | { kind: 'toolResult'; toolCallId: string; name: string; lost: string | null };
+  | { kind: 'toolResult'; toolCallId: string; name: string; lost: string | null }
+  /** What an earlier call had said when its turn was stopped: read from the journal, and marked in the transcript. */
+  | { kind: 'interruptedCall'; callId: string };
 
 export interface CallModelInput {
   sessionId: string;
@@ -116,6 +118,8 @@ export interface RecordInput {
   outputs: NewOutput[];
   outcomes: TurnOutcome[];
   items: ItemRecord[];
+  /** Whether the session drains, when that changed; `change` numbers the changes of a chain, so that the newest stands. */
+  drain?: { isDraining: boolean; change: number };
 }
 
 export interface TryRef extends TryNumber {

@@ -17,6 +17,8 @@ export const FAILURE_TYPES = [
   'WorkerDraining',
   /** The worker is gone; thrown on its behalf. */
   'WorkerLost',
+  /** The session drains, and this was not the first try of its call. */
+  'SessionDraining',
   /** A newer try of the same call exists, or the call is closed. */
   'StaleTry',
   /** The session assumed another profile than this worker's; carries the profile. */

@@ -6,7 +6,7 @@ export const TASK_QUEUE = 'vigil';
 
 export const SIGNAL = { message: 'message' } as const;
 export const QUERY = { state: 'state' } as const;
-export const UPDATE = { resume: 'resume' } as const;
+export const UPDATE = { resume: 'resume', stop: 'stop', drain: 'drain', undrain: 'undrain' } as const;
 
 export const SEARCH_ATTRIBUTES = {
   agent: 'VigilAgent',

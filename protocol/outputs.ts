@@ -20,6 +20,8 @@ export type NoticeCode =
   | 'session_suspended'
   | 'session_resumed'
   | 'session_restarted'
+  | 'session_draining'
+  | 'session_undrained'
   | 'input_not_supported';
 
 interface OfTurn {
@@ -50,7 +52,10 @@ export type OutputBody =
       outcome: OutcomeKind;
       /** Why it ended this way; `null` when completed. */
       reason: string | null;
+      /** Of completed calls only. */
       text: string;
+      /** What the call in flight had shown when the turn was stopped; `null` when nothing, and for turns that ended otherwise. */
+      partial: string | null;
       usage: Usage;
       source: TurnSource;
       silent: boolean;

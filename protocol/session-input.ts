@@ -12,4 +12,27 @@ export interface ResumeInput {
 }
 export type ResumeAnswer = 'resumed' | 'not_suspended';
 
+/** Argument and answer of the `stop` update. */
+export interface StopInput {
+  /** The turn that is meant, so that a late stop cannot hit the next one. Default: the one that runs. */
+  turnId?: string;
+}
+export type StopAnswer =
+  /** `next` is the item that runs next; `null` when none waits, or while the session drains. */
+  | { kind: 'stopped'; turnId: string; next: string | null }
+  /** `ended` is the turn that was meant, when it was the last one to end. */
+  | { kind: 'nothing_running'; ended?: string };
+
+/** Answer of the `drain` update; `turnId` is the turn that still runs. */
+export interface DrainAnswer {
+  kind: 'draining' | 'already_draining';
+  turnId: string | null;
+  queued: number;
+}
+/** Answer of the `undrain` update; `next` is the item that runs next. */
+export interface UndrainAnswer {
+  kind: 'undrained' | 'not_draining';
+  next: string | null;
+}
+
 export const DEFAULT_AGENT = 'demo';

@@ -9,6 +9,8 @@ export interface SessionView {
   agent: string;
   status: SessionStatus;
   suspended: { reason: string; message: string } | null;
+  /** No turn begins, and a call that breaks is not tried again. */
+  draining: boolean;
   turn: TurnView | null;
   queue: { id: string; kind: 'message' }[];
   head: string | null;

@@ -2,11 +2,20 @@ import type { RecordInput, TryRef } from '../protocol/calls.js';
 import type { NewOutput } from '../protocol/outputs.js';
 import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
+import { findClosed } from './closed-calls.js';
 import { openTasks } from './open-tasks.js';
 import { findOutcome } from './outcomes.js';
 import { readOutputs } from './outputs.js';
 import { record } from './record.js';
-import type { BeginTool, BeginTry, FinishTool, FinishTry, OutputQuery, SessionStore } from './session-store.js';
+import type {
+  BeginTool,
+  BeginTry,
+  FinishTool,
+  FinishTry,
+  LiveCall,
+  OutputQuery,
+  SessionStore,
+} from './session-store.js';
 import { findSession, lastSeqs, listSessions } from './sessions.js';
 import { beginTool, finishTool } from './tools.js';
 import { findEntry, transcript } from './transcript.js';
@@ -55,6 +64,10 @@ export class KyselySessionStore implements SessionStore {
 
   openTasks() {
     return this.#data.read((db) => openTasks(db));
+  }
+
+  findClosed<Live extends LiveCall>(calls: readonly Live[]) {
+    return this.#data.read((db) => findClosed(db, calls));
   }
 
   record(input: RecordInput) {

@@ -1,6 +1,7 @@
 import type { RecordInput, TurnOutcome } from '../protocol/calls.js';
 import type { ItemRecord } from '../protocol/fates.js';
 import { hasEnded } from './chains.js';
+import { recordDrain } from './drains.js';
 import { endTurn } from './outcomes.js';
 import { saveSession } from './outputs.js';
 import type { SessionsTable, Tx } from './schema.js';
@@ -13,6 +14,7 @@ import { enterSession, type LockedSession } from './sessions.js';
 export async function record(tx: Tx, input: RecordInput, nowMs: number): Promise<void> {
   const session = await enterSession(tx, input, nowMs);
   await recordItems(tx, input.sessionId, input.items);
+  await recordDrain(tx, input);
   const ended: TurnOutcome[] = [];
   const outputs = [...input.outputs];
   for (const outcome of input.outcomes) {

@@ -9,6 +9,7 @@ import type { Fate, OutcomeKind } from '../protocol/fates.js';
 export interface Schema {
   sessions: SessionsTable;
   ended_chains: EndedChainsTable;
+  drains: DrainsTable;
   entries: EntriesTable;
   outputs: OutputsTable;
   calls: CallsTable;
@@ -48,6 +49,14 @@ export interface SessionsTable {
 export interface EndedChainsTable {
   session_id: string;
   chain: string;
+}
+
+/** What a chain said last of whether its session drains. A chain that never said so has no row. */
+export interface DrainsTable {
+  session_id: string;
+  chain: string;
+  change: number;
+  draining: Flag;
 }
 
 export interface EntriesTable {
@@ -92,6 +101,8 @@ export interface TriesTable {
   started_at_ms: number;
   ended_at_ms: number | null;
   streamed: Flag;
+  /** The session's newest output when the try began: what it streamed comes after. */
+  began_at_seq: number;
 }
 
 export interface ItemsTable {
@@ -124,6 +135,7 @@ export interface OutcomesTable {
   source: string;
   silent: Flag;
   segments: string;
+  partial: string | null;
   usage: string;
   started_at_ms: number;
   ended_at_ms: number;

@@ -14,7 +14,7 @@ import type { Usage } from '../protocol/usage.js';
  * I5 A store that is locked, full, corrupt or gone throws `StoreUnavailableError`; the caller decides how long to go on.
  */
 export interface SessionStore {
-  /** Opens a try: dedupe, fence, inputs, outputs known at dispatch and the registry row, before anything is paid. */
+  /** Opens a try: dedupe, fence, inputs, outputs known at dispatch and the registry row, before anything is paid. Throws `SessionDrainingError` when the session drains and the call was tried before. */
   beginTry(begin: BeginTry): Promise<BegunTry>;
   /** Adds what a running try streamed. Fenced. */
   appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]): Promise<void>;
@@ -33,14 +33,20 @@ export interface SessionStore {
 
   /** Claims a tool call before its effect, with its `ToolStarted` output. Throws `StaleTryError` when its turn has ended: no effect then. */
   beginTool(begin: BeginTool): Promise<BegunTool>;
-  /** Records a tool's result and its `ToolFinished` output; the first result wins. */
+  /** Records a tool's result and, while its turn runs, its `ToolFinished` output; the first result wins. */
   finishTool(finish: FinishTool): Promise<void>;
 
   /** Model tries and tool runs that began and are not known to have ended, whoever runs them. */
   openTasks(): Promise<OpenTask[]>;
+  /**
+   * Those of the calls, all of which have begun, that nobody waits for any more: their turn or chain has ended, or another task has
+   * taken the call over. Reads only; meant to be asked once a second with everything that a process runs.
+   */
+  findClosed<Live extends LiveCall>(calls: readonly Live[]): Promise<Live[]>;
 
   /**
-   * Writes outputs, outcomes (with their `TurnEnded` output), item fates and the session's projection; closes the calls of the ended turns.
+   * Writes outputs, outcomes (with their `TurnEnded` output), item fates, whether the session drains, and its projection; closes the calls
+   * of the ended turns. Text that an unfinished call showed is taken back, but of a stopped turn it stays, as the outcome's `partial`.
    * The first outcome of a turn stands. A record that brings nothing new, or outcomes of older turns than the newest known, leaves the
    * projection alone; none makes it `running`, which is what beginning a try does.
    */
@@ -146,6 +152,11 @@ export interface OpenTask {
   taskToken: string;
 }
 
+/** A call that a process runs now. */
+export type LiveCall =
+  | ({ kind: 'callModel' } & TryRef)
+  | { kind: 'callTool'; sessionId: string; turnId: string; toolCallId: string; attempt: number; taskToken: string };
+
 export interface FinishTool {
   sessionId: string;
   turnId: string;
@@ -170,7 +181,8 @@ export interface Entry {
 
 export type EntryContent =
   | { kind: 'user'; messageId: string; parts: AppendedPart[] }
-  | { kind: 'assistant'; model: string; parts: AssistantPart[] }
+  /** `isInterrupted`: what a stopped call had said so far; it may have no parts. */
+  | { kind: 'assistant'; model: string; parts: AssistantPart[]; isInterrupted?: true }
   | { kind: 'tool'; toolCallId: string; name: string; result: ToolResult };
 
 /** Parts as appended: texts inline or by reference, binaries by reference. */
@@ -209,6 +221,8 @@ export interface StoredOutcome {
   segments: string[];
   /** The segments joined with a blank line between them. */
   text: string;
+  /** What the call in flight had shown when the turn was stopped. */
+  partial: string | null;
   usage: Usage;
   startedAtMs: number;
   endedAtMs: number;
@@ -234,6 +248,11 @@ export class StoreUnavailableError extends Error {
 /** The try is not the newest of its call, or its call, turn or chain has ended: stop, and write nothing more. */
 export class StaleTryError extends Error {
   override name = 'StaleTryError';
+}
+
+/** The call was tried before, and its session drains: it is not tried again. */
+export class SessionDrainingError extends Error {
+  override name = 'SessionDrainingError';
 }
 
 export class TranscriptMissingError extends Error {

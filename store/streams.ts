@@ -3,18 +3,21 @@ import type { Tx } from './schema.js';
 
 /**
  * Closes the calls of a turn, or of the whole session, that have no result: their tries may not write any more,
- * and what these showed is taken back. Returns the outputs that tell so.
+ * and what these showed is taken back, except, for a partial text that is kept, what the newest showed. Returns the outputs that tell so.
  */
 export async function closeCalls(
   tx: Tx,
-  scope: { sessionId: string; turnId?: string },
+  scope: { sessionId: string; turnId?: string; keepsPartial?: boolean },
   nowMs: number,
 ): Promise<NewOutput[]> {
   const calls = await openCalls(tx, scope);
   if (calls.length === 0) return []; // the usual end of a turn: every call was answered
   const discards: NewOutput[] = [];
   for (const call of calls) {
-    discards.push(...(await discardStreams(tx, { sessionId: scope.sessionId, ...call }, () => 'turn_ended')));
+    const { newestDispatch: dispatch, newestAttempt: attempt, ...ids } = call;
+    const except = scope.keepsPartial ? { except: { dispatch, attempt } } : {};
+    const tries = { sessionId: scope.sessionId, ...ids, ...except };
+    discards.push(...(await discardStreams(tx, tries, () => 'turn_ended')));
     await tx
       .updateTable('calls')
       .set({ closed: 1 })
@@ -40,7 +43,12 @@ export async function endTries(tx: Tx, call: { sessionId: string; callId: string
 function openCalls(tx: Tx, { sessionId, turnId }: { sessionId: string; turnId?: string }) {
   const open = tx
     .selectFrom('calls')
-    .select(['call_id as callId', 'turn_id as turnId'])
+    .select([
+      'call_id as callId',
+      'turn_id as turnId',
+      'newest_dispatch as newestDispatch',
+      'newest_attempt as newestAttempt',
+    ])
     .where('session_id', '=', sessionId)
     .where('closed', '=', 0);
   return (turnId === undefined ? open : open.where('turn_id', '=', turnId)).execute();
@@ -50,7 +58,7 @@ export interface CallTries {
   sessionId: string;
   turnId: string;
   callId: string;
-  /** The try that runs now: its own text stays. */
+  /** The try whose text stays. */
   except?: TryNumber;
 }
 

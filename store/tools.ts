@@ -72,6 +72,8 @@ export async function finishTool(tx: Tx, finish: FinishTool, nowMs: number): Pro
     .where('result', 'is', null)
     .executeTakeFirst();
   if (!session || recorded.numUpdatedRows === 0n) return;
+  // The result is kept for the model; on people's screens the turn is over.
+  if (await hasEndedTurn(tx, sessionId, turnId)) return;
   const key = `${toolCallId}/finished`;
   const output: NewOutput = {
     kind: 'ToolFinished',

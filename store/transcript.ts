@@ -3,7 +3,8 @@ import type { AppendItem } from '../protocol/calls.js';
 import { transcriptMissing } from './chains.js';
 import type { Claims } from './claims.js';
 import { type Db, type EntriesTable, fromColumn, type Tx } from './schema.js';
-import type { BeginTry, Entry, EntryContent, ToolResult } from './session-store.js';
+import type { AssistantPart, BeginTry, Entry, EntryContent, ToolResult } from './session-store.js';
+import { interruptedText, type ShownText } from './partials.js';
 import { toolResults } from './tools.js';
 
 /**
@@ -16,17 +17,22 @@ export async function appendInputs(
   begin: BeginTry,
   base: string | null,
   { repeats }: Claims,
+  nowMs: number,
 ): Promise<string | null> {
   const results = await toolResults(tx, begin.sessionId, toolCallIds(begin.append));
   const rows: EntriesTable[] = [];
   let tip = base;
-  begin.append.forEach((item, place) => {
-    if (repeats.has(place)) return;
+  for (const [place, item] of begin.append.entries()) {
+    if (repeats.has(place)) continue;
     const entryId = `${begin.callId}.in${place}`;
-    const content = JSON.stringify(toContent(item, results));
+    const content = JSON.stringify(
+      item.kind === 'interruptedCall'
+        ? interrupted(await interruptedText(tx, begin.sessionId, item.callId, nowMs))
+        : toContent(item, results),
+    );
     rows.push({ session_id: begin.sessionId, entry_id: entryId, parent_id: tip, content });
     tip = entryId;
-  });
+  }
   await addEntries(tx, rows);
   return tip;
 }
@@ -44,7 +50,15 @@ function toolCallIds(append: readonly AppendItem[]): string[] {
   return append.flatMap((item) => (item.kind === 'toolResult' ? [item.toolCallId] : []));
 }
 
-function toContent(item: AppendItem, results: ReadonlyMap<string, ToolResult>): EntryContent {
+function interrupted({ text, isWhole }: ShownText): EntryContent {
+  const parts: AssistantPart[] = text === '' ? [] : [{ kind: 'text', text }];
+  return { kind: 'assistant', model: '', parts, ...(isWhole ? {} : { isInterrupted: true }) };
+}
+
+function toContent(
+  item: Exclude<AppendItem, { kind: 'interruptedCall' }>,
+  results: ReadonlyMap<string, ToolResult>,
+): EntryContent {
   if (item.kind === 'message') return { kind: 'user', messageId: item.messageId, parts: item.parts };
   const result = results.get(item.toolCallId) ?? unknownResult(item.lost);
   return { kind: 'tool', toolCallId: item.toolCallId, name: item.name, result };

@@ -2,6 +2,7 @@ import type { NewOutput } from '../protocol/outputs.js';
 import type { TryRef } from '../protocol/calls.js';
 import { enterChain, findStart, type Start } from './chains.js';
 import { type Claims, findClaims, repeatOutput, takeItems } from './claims.js';
+import { requireNotDraining } from './drains.js';
 import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, requireSameInput, resultOf } from './fence.js';
 import { saveSession } from './outputs.js';
 import { record } from './record.js';
@@ -24,6 +25,7 @@ export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<
   const result = resultOf(call);
   if (result) return { kind: 'finished', result };
   await fenceBegin(tx, begin, call);
+  await requireNotDraining(tx, begin, call);
   const start = await findStart(tx, session, begin);
   const claims = await findClaims(tx, begin);
   const opener = claims.opener === null ? undefined : claims.repeats.get(claims.opener);
@@ -61,13 +63,13 @@ interface Opening {
 async function open(tx: Tx, { session, begin, call, start, claims, nowMs }: Opening): Promise<BegunTry> {
   const ofOldChain = start.startsChain ? await enterChain(tx, session, nowMs) : [];
   await takeItems(tx, begin, claims);
-  const base = await appendInputs(tx, begin, start.base, claims);
+  const base = await appendInputs(tx, begin, start.base, claims, nowMs);
   const ofEarlierTries = call ? await discardEarlierTries(tx, begin) : [];
   const ofRepeats = [...claims.repeats].map(([place, repeat]) => repeatOutput(begin, place, repeat));
   const outputs = [...ofOldChain, ...begin.outputs, ...ofRepeats, ...ofEarlierTries];
   const chain = start.startsChain ? { chain: begin.chain, chain_base: session.head } : {};
   await saveSession(tx, session, outputs, { status: 'running', agent: begin.agent, ...chain }, nowMs);
-  await registerTry(tx, begin, base, nowMs);
+  await registerTry(tx, { begin, base, afterSeq: session.last_seq, nowMs });
   return {
     kind: 'begun',
     base,
@@ -82,7 +84,14 @@ function discardEarlierTries(tx: Tx, begin: BeginTry): Promise<NewOutput[]> {
   );
 }
 
-async function registerTry(tx: Tx, begin: BeginTry, base: string | null, nowMs: number): Promise<void> {
+interface Registration {
+  begin: BeginTry;
+  base: string | null;
+  afterSeq: number;
+  nowMs: number;
+}
+
+async function registerTry(tx: Tx, { begin, base, afterSeq, nowMs }: Registration): Promise<void> {
   const newest = { newest_dispatch: begin.dispatch, newest_attempt: begin.attempt };
   const call = { session_id: begin.sessionId, call_id: begin.callId };
   await tx
@@ -101,6 +110,7 @@ async function registerTry(tx: Tx, begin: BeginTry, base: string | null, nowMs: 
       started_at_ms: nowMs,
       ended_at_ms: null,
       streamed: 0,
+      began_at_seq: afterSeq,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();

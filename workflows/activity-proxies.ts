@@ -13,6 +13,7 @@ const NON_RETRYABLE = [
   'StoreUnavailable',
   'WorkerDraining',
   'WorkerLost',
+  'SessionDraining',
   'StaleTry',
   'ProfileChanged',
   'TranscriptMissing',

@@ -13,13 +13,24 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { QUERY, SEARCH_ATTRIBUTES, UPDATE } from '../protocol/names.js';
-import { DEFAULT_AGENT, type ResumeAnswer, type ResumeInput, type SessionInput } from '../protocol/session-input.js';
+import {
+  DEFAULT_AGENT,
+  type DrainAnswer,
+  type ResumeAnswer,
+  type ResumeInput,
+  type SessionInput,
+  type StopAnswer,
+  type StopInput,
+  type UndrainAnswer,
+} from '../protocol/session-input.js';
 import type { SessionView } from '../protocol/view.js';
 import { callModel, callTool, recordForSure, recordShortly } from './activity-proxies.js';
 import { toCallFailure } from './call-failure.js';
+import { answerDrain, answerUndrain } from './session/drain.js';
 import type { Effect } from './session/effects.js';
 import type { SessionEvent } from './session/events.js';
-import { openSession, upgradeState, type SessionState } from './session/state.js';
+import { openSession, upgradeState, type SessionState, type StoredState } from './session/state.js';
+import { answerStop } from './session/stop.js';
 import { transition } from './session/transition.js';
 import { toView } from './session/view.js';
 
@@ -28,6 +39,9 @@ const ROLL_OVER_EVENTS = 2_000;
 
 const stateQuery = defineQuery<SessionView>(QUERY.state);
 const resumeUpdate = defineUpdate<ResumeAnswer, [ResumeInput?]>(UPDATE.resume);
+const stopUpdate = defineUpdate<StopAnswer, [StopInput?]>(UPDATE.stop);
+const drainUpdate = defineUpdate<DrainAnswer>(UPDATE.drain);
+const undrainUpdate = defineUpdate<UndrainAnswer>(UPDATE.undrain);
 
 /**
  * The durable shell of a session: turns what arrives into events, applies each at once through `transition`, and does the effects.
@@ -35,12 +49,21 @@ const resumeUpdate = defineUpdate<ResumeAnswer, [ResumeInput?]>(UPDATE.resume);
  * I1 `apply` is the only place that changes the state; it never throws and never awaits.
  * I2 The state and the effect runner exist before the first handler: pending signals are applied while the default handler registers.
  * I3 Exactly one default signal handler, so that signals of different names keep their order; it registers before any update.
- * I4 The run ends only by continue-as-new, at a moment when nothing is in flight and every handler has answered.
+ * I4 Each call in flight has a scope of its own; a cancelled call may still report, and the core knows that it is not in flight.
+ * I5 The run ends only by continue-as-new, at a moment when nothing is in flight and every handler has answered.
  */
-export async function session(input?: SessionInput<SessionState>): Promise<never> {
+export async function session(input?: SessionInput<StoredState>): Promise<never> {
   let state = initialState(input);
   let isRollingOver = false;
   let timer: CancellationScope | null = null;
+  const inFlight = new Map<string, CancellationScope>();
+
+  /** Starts a call in a scope of its own. */
+  const inScope = <Result>(id: string, call: () => Promise<Result>): Promise<Result> => {
+    const scope = new CancellationScope();
+    inFlight.set(id, scope);
+    return scope.run(call);
+  };
 
   const apply = (event: SessionEvent): void => {
     const change = transition(state, event, { nowMs: Date.now(), rollOverDue: isRollOverDue() });
@@ -52,7 +75,7 @@ export async function session(input?: SessionInput<SessionState>): Promise<never
     switch (effect.kind) {
       case 'callModel': {
         const { callId, dispatch } = effect.input;
-        void callModel(effect).then(
+        void inScope(callId, () => callModel(effect)).then(
           (result) => apply({ kind: 'modelFinished', callId, dispatch, result }),
           (error: unknown) => apply({ kind: 'modelFailed', callId, dispatch, failure: toCallFailure(error) }),
         );
@@ -60,12 +83,15 @@ export async function session(input?: SessionInput<SessionState>): Promise<never
       }
       case 'callTool': {
         const { toolCallId } = effect.input;
-        void callTool(effect).then(
+        void inScope(toolCallId, () => callTool(effect)).then(
           () => apply({ kind: 'toolFinished', toolCallId }),
           (error: unknown) => apply({ kind: 'toolFailed', toolCallId, failure: toCallFailure(error) }),
         );
         return;
       }
+      case 'cancelCalls':
+        for (const id of effect.ids) inFlight.get(id)?.cancel();
+        return;
       case 'record':
         void recordShortly(effect.input)
           .catch(() => recordForSure(effect.input))
@@ -92,6 +118,22 @@ export async function session(input?: SessionInput<SessionState>): Promise<never
     apply({ kind: 'resumeRequested', fromStore: options?.fromStore === true });
     return 'resumed';
   });
+  setHandler(stopUpdate, (options) => {
+    const turnId = (options as StopInput | null | undefined)?.turnId ?? null;
+    const answer = answerStop(state, turnId);
+    apply({ kind: 'stopRequested', turnId });
+    return answer;
+  });
+  setHandler(drainUpdate, () => {
+    const answer = answerDrain(state);
+    apply({ kind: 'drainRequested' });
+    return answer;
+  });
+  setHandler(undrainUpdate, () => {
+    const answer = answerUndrain(state);
+    apply({ kind: 'undrainRequested' });
+    return answer;
+  });
   setHandler(stateQuery, () => toView(state, workflowInfo().historyLength));
 
   apply({ kind: 'opened' });
@@ -100,7 +142,7 @@ export async function session(input?: SessionInput<SessionState>): Promise<never
   return continueAsNew<typeof session>({ agent: state.agent, state });
 }
 
-function initialState(input: SessionInput<SessionState> | undefined): SessionState {
+function initialState(input: SessionInput<StoredState> | undefined): SessionState {
   if (input?.state) return upgradeState(input.state);
   const { workflowId, firstExecutionRunId } = workflowInfo();
   const agent = typeof input?.agent === 'string' && input.agent !== '' ? input.agent : DEFAULT_AGENT;

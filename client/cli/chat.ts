@@ -100,8 +100,9 @@ function followOnScreen(client: SessionClient, session: string, sent: SentMessag
   };
 }
 
-function endLines({ outcome, reason, usage }: StoredOutcome): string {
+function endLines({ outcome, reason, usage, partial }: StoredOutcome): string {
+  const unfinished = partial === null ? '' : `[stopped before it was complete: ${partial} …]\n`;
   const ending = outcome === 'completed' && !reason ? '' : `[turn ${outcome}${reason ? `: ${reason}` : ''}]\n`;
   const tokens = renderUsage(usage);
-  return tokens === '' ? ending : `${ending}${tokens}\n`;
+  return `${unfinished}${ending}${tokens === '' ? '' : `${tokens}\n`}`;
 }

@@ -6,10 +6,11 @@ import { SessionError } from '../session-error.js';
 import type { SessionClient } from '../sessions.js';
 import { agentOf, type ChatFlags } from './chat-flags.js';
 import { renderTurn } from './render-turn.js';
+import { renderStop } from './stop.js';
 import { TerminalView } from './terminal-view.js';
 
 const HELP = `A line you type is a message; while an answer is coming it joins the running turn.
-/state  what the session is doing    /quit or Ctrl-D  leave (the session lives on)    /help  this text
+/stop  end the running turn    /state  what the session is doing    /quit or Ctrl-D  leave (the session lives on)    /help  this text
 `;
 
 /** A conversation in the terminal, until the person leaves. */
@@ -70,6 +71,7 @@ class Conversation {
       return this.prompt();
     }
     if (text === '/state') return this.tellState();
+    if (text === '/stop') return this.stopTurn();
     await this.send(text);
   }
 
@@ -92,6 +94,16 @@ class Conversation {
       this.tellError(error, 'no state');
     }
     this.prompt();
+  }
+
+  /** A turn that was stopped shows its end itself. */
+  private async stopTurn(): Promise<void> {
+    try {
+      const answer = await this.client.stop(this.session);
+      if (answer.kind === 'nothing_running') this.tell(renderStop(answer));
+    } catch (error) {
+      this.tellError(error, 'not stopped');
+    }
   }
 
   private tellError(error: unknown, what: string): void {

@@ -4,10 +4,12 @@ import { StoreOpenError, StoreUnavailableError } from '../../store/session-store
 import { SessionError } from '../session-error.js';
 import { chat } from './chat.js';
 import type { ChatFlags } from './chat-flags.js';
+import { drain, undrain } from './drain.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
 import { resume } from './resume.js';
 import { sessions } from './sessions.js';
 import { show } from './show.js';
+import { stop } from './stop.js';
 
 /** Runs a `vigil` command and answers its exit code. The only place that turns errors into messages. */
 export async function main(argv: string[]): Promise<number> {
@@ -59,6 +61,19 @@ function createProgram(exit: (code: number) => void): Command {
   command('resume <session>', 'Goes on with a suspended session.')
     .option('--from-store', "from the newest transcript that the store has, giving up the session's own")
     .action(async (session: string, flags: object) => exit(await resume(session, flags)));
+  command('stop <session>', 'Ends the running turn at once; what waits runs next.')
+    .option('--turn <id>', 'only if it is this turn that runs')
+    .option('--json', 'the answer as one JSON object')
+    .addHelpText('after', '\nExit code 0 also when nothing ran; "kind" in the answer tells.')
+    .action(async (session: string, flags: object) => exit(await stop(session, flags)));
+  command('drain [session]', 'Lets sessions come to rest: the running turn goes on, nothing new starts, messages wait.')
+    .option('--all', 'every running session of the namespace')
+    .option('--json', 'one JSON object a session')
+    .action(async (session: string | undefined, flags: object) => exit(await drain(session, flags)));
+  command('undrain [session]', 'Lets sessions take up work again.')
+    .option('--all', 'every running session of the namespace')
+    .option('--json', 'one JSON object a session')
+    .action(async (session: string | undefined, flags: object) => exit(await undrain(session, flags)));
   program
     .command('replay <path>')
     .description("Replays recorded histories against this version's workflow.")

@@ -13,7 +13,7 @@ export function renderTurn(turn: TurnTranscript): string {
 function renderItem(item: TurnItem): string {
   switch (item.kind) {
     case 'text':
-      return item.text;
+      return item.isPartial ? `${item.text} … [stopped here]` : item.text;
     case 'tool': {
       const result = item.result ? ` -> ${item.result.ok ? '' : 'error: '}${oneLine(item.result.text)}` : ' ...';
       return `[tool ${item.name}(${oneLine(item.input)})${result}]`;

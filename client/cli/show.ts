@@ -28,7 +28,12 @@ function renderView(view: SessionView): string {
   const lines = [
     ['session', view.sessionId],
     ['agent', `${view.agent}, model ${view.model ?? 'not asked yet'}`],
-    ['status', suspended ? `suspended (${suspended.reason}): ${suspended.message}` : view.status],
+    [
+      'status',
+      suspended
+        ? `suspended (${suspended.reason}): ${suspended.message}`
+        : `${view.status}${view.draining ? ', draining' : ''}`,
+    ],
     ['turn', turn ? `${turn.turnId}, ${turn.source.kind} ${turn.source.key}; ${turn.step}` : 'none'],
     ...(turn
       ? [

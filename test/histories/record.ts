@@ -61,6 +61,33 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
   'continued-as-new': async ({ ask }) => {
     for (let turn = 0; turn < 240; turn++) await ask('ping');
   },
+  stopped: async ({ client, session, begin, ask }) => {
+    const streaming = await begin('count to 500');
+    await client.send(session, { id: 'queued', text: 'wait for 60 seconds', mode: 'queue' });
+    await client.stop(session);
+    await streaming.outcome();
+    for (let runs = false; !runs; ) runs = /tools/.test((await client.state(session)).turn?.step ?? '');
+    await client.stop(session);
+    const busy = await client.send(session, { text: 'fault: 429' });
+    for (let waits = false; !waits; ) waits = /waiting/.test((await client.state(session)).turn?.step ?? '');
+    await client.stop(session);
+    await busy.outcome();
+    await client.stop(session);
+    await ask('ping');
+  },
+  drained: async ({ client, session, begin }) => {
+    const running = await begin('wait for 2 seconds', 'ToolStarted');
+    await client.drain(session);
+    const queued = await client.send(session, { text: 'fault: 429' });
+    await running.outcome();
+    await client.drain(session);
+    await client.undrain(session);
+    for (let waits = false; !waits; ) waits = /waiting/.test((await client.state(session)).turn?.step ?? '');
+    await client.drain(session);
+    await queued.outcome();
+    await client.undrain(session);
+    await (await client.send(session, { text: 'ping' })).outcome();
+  },
   'unknown-agent': async ({ temporal, client, session }) => {
     const start = { workflowId: session, taskQueue: TASK_QUEUE, signal: SIGNAL.message, args: [{ agent: 'nobody' }] };
     await temporal.workflow.signalWithStart(WORKFLOW_TYPE, { ...start, signalArgs: [{ id: 'm1', text: 'ping' }] });

@@ -10,6 +10,7 @@ import { describeProcesses } from './contract/processes.js';
 import { describeRecord } from './contract/record.js';
 import { describeProjection } from './contract/projection.js';
 import { describeRegistry } from './contract/registry.js';
+import { describeStopping } from './contract/stopping.js';
 import { describeTools } from './contract/tools.js';
 import { type CreateStore, StoreFixture } from './contract/store-fixture.js';
 
@@ -27,6 +28,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('text of discarded tries', () => describeDiscards(fixture));
     describe('a session started anew', () => describeChains(fixture));
     describe('tools', () => describeTools(fixture));
+    describe('stopping', () => describeStopping(fixture));
     describe('the registry of open tasks', () => describeRegistry(fixture));
     describe('recording outcomes', () => describeRecord(fixture));
     describe('the projection of sessions', () => describeProjection(fixture));

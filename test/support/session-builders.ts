@@ -187,6 +187,10 @@ export function toolFails(place: number, message = 'the worker is gone'): Happen
 export const recorded: SessionEvent = { kind: 'recorded' };
 export const timerFires: SessionEvent = { kind: 'timerFired' };
 export const opened: SessionEvent = { kind: 'opened' };
+/** Somebody stops the turn that runs, or the one of this id. */
+export const stops = (turnId: string | null = null): SessionEvent => ({ kind: 'stopRequested', turnId });
+export const drains: SessionEvent = { kind: 'drainRequested' };
+export const undrains: SessionEvent = { kind: 'undrainRequested' };
 export const resumes = (fromStore = false): SessionEvent => ({ kind: 'resumeRequested', fromStore });
 
 /** Continue-as-new: the state crosses as JSON, and a new run opens with it. */

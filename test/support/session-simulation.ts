@@ -64,7 +64,7 @@ export class SimulatedSession {
   private records: RecordInput[] = [];
   private timerAtMs: number | null = null;
   private isRollingOver = false;
-  private isDraining = false;
+  private isEnding = false;
   private stepsInRun = 0;
   private runLimit: number;
   private readonly past: SessionEvent[] = [];
@@ -91,6 +91,7 @@ export class SimulatedSession {
         acknowledge: 20,
       },
       ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
+      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2 },
     });
     this.actions[action]();
   }
@@ -98,7 +99,8 @@ export class SimulatedSession {
   /** Lets everything come to its end in a world without faults, then sends one more message, so that nothing stays carried. */
   drain(): void {
     this.worker = { ...this.worker, hasAgent: true, hasTranscript: true, hasStore: true };
-    this.isDraining = true;
+    this.isEnding = true;
+    if (this.state.draining) this.apply({ kind: 'undrainRequested' });
     if (!this.isRollOverDue()) this.runLimit = Infinity;
     this.settleDown();
     this.actions.send();
@@ -173,6 +175,10 @@ export class SimulatedSession {
       } else if (event) this.applyLate(event);
     },
     resume: () => this.apply({ kind: 'resumeRequested', fromStore: this.chance.happens(0.2) }),
+    stop: () => this.apply({ kind: 'stopRequested', turnId: this.chance.oneOf([null, this.state.turn?.id ?? null]) }),
+    stopAnother: () => this.applyLate({ kind: 'stopRequested', turnId: this.state.lastOutcome?.turnId ?? 'none' }),
+    drain: () => this.apply({ kind: 'drainRequested' }),
+    undrain: () => this.apply({ kind: 'undrainRequested' }),
     changeWorker: () => {
       const usually = (probability: number) => this.chance.happens(probability);
       this.worker = {
@@ -375,6 +381,9 @@ export class SimulatedSession {
       case 'callTool':
         this.tools.push(effect);
         return;
+      case 'cancelCalls':
+        this.cancel(new Set(effect.ids));
+        return;
       case 'record':
         this.endTurn(effect.input);
         this.records.push(effect.input);
@@ -390,6 +399,19 @@ export class SimulatedSession {
     }
   }
 
+  /** What is cancelled may have ended already, one way or the other; the session hears of it later. */
+  private cancel(ids: ReadonlySet<string>): void {
+    for (const { input } of this.models.filter((model) => ids.has(model.input.callId))) {
+      const { callId, dispatch } = input;
+      this.past.push({ kind: 'modelFailed', callId, dispatch, failure: aFailure('Unknown') });
+      this.past.push({ kind: 'modelFinished', callId, dispatch, result: anAnswer(callId) });
+    }
+    for (const { input } of this.tools.filter((tool) => ids.has(tool.input.toolCallId)))
+      this.past.push({ kind: 'toolFinished', toolCallId: input.toolCallId });
+    this.models = this.models.filter((model) => !ids.has(model.input.callId));
+    this.tools = this.tools.filter((tool) => !ids.has(tool.input.toolCallId));
+  }
+
   private isRollOverDue(): boolean {
     return this.stepsInRun >= this.runLimit;
   }
@@ -400,7 +422,7 @@ export class SimulatedSession {
     this.state = upgradeState(JSON.parse(JSON.stringify(this.state)) as SessionState);
     this.isRollingOver = false;
     this.stepsInRun = 0;
-    this.runLimit = this.isDraining ? Infinity : this.chance.between(20, 120);
+    this.runLimit = this.isEnding ? Infinity : this.chance.between(20, 120);
     this.apply({ kind: 'opened' });
   }
 }

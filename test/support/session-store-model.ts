@@ -4,7 +4,7 @@ import type { NewOutput } from '../../protocol/outputs.js';
 
 /** What the store refuses, by the type of failure that the activity makes of it. */
 export class RefusedByStore extends Error {
-  constructor(readonly type: 'StaleTry' | 'TranscriptMissing') {
+  constructor(readonly type: 'StaleTry' | 'TranscriptMissing' | 'SessionDraining') {
     super(type);
   }
 }
@@ -33,6 +33,7 @@ export class StoreModel {
   readonly outcomes = new Map<string, TurnOutcome>();
   readonly journal = new Map<string, NewOutput>();
   readonly #calls = new Map<string, StoredCall>();
+  readonly #drains = new Map<string, NonNullable<RecordInput['drain']>>();
   readonly #entries = new Map<string, { base: string | null; messageIds: string[] }>();
   #chain: string | null = null;
   #chainBase: string | null = null;
@@ -44,6 +45,7 @@ export class StoreModel {
     if (known && known.inputs !== inputs) throw new RefusedByStore('TranscriptMissing');
     if (known?.result) return { kind: 'finished', result: known.result };
     this.#requireNewest(input, attempt, known);
+    this.#requireNotDraining(input, attempt, known);
     if (input.head !== null && !this.#entries.has(input.head)) throw new RefusedByStore('TranscriptMissing');
     const { repeats, opener } = this.#claims(input);
     const first = opener === null ? undefined : repeats.get(opener);
@@ -64,7 +66,8 @@ export class StoreModel {
     if (settles) this.record(settles);
   }
 
-  record({ outputs, outcomes, items }: RecordInput): void {
+  record({ outputs, outcomes, items, chain, drain }: RecordInput): void {
+    if (drain && drain.change > (this.#drains.get(chain)?.change ?? 0)) this.#drains.set(chain, drain);
     for (const { itemId, fate, turnId, contentHash } of items) {
       const known = this.items.get(itemId);
       const ended = known && known.fate !== 'pending' ? known.fate : fate;
@@ -90,6 +93,11 @@ export class StoreModel {
     if (known?.closed || (!known && this.outcomes.has(turnId))) throw new RefusedByStore('StaleTry');
     const [newestDispatch, newestAttempt] = known?.newest ?? [0, 0];
     if ((dispatch - newestDispatch || attempt - newestAttempt) < 0) throw new RefusedByStore('StaleTry');
+  }
+
+  #requireNotDraining({ chain, dispatch }: CallModelInput, attempt: number, known: StoredCall | undefined): void {
+    const isAnother = known && (known.newest[0] !== dispatch || known.newest[1] !== attempt);
+    if (isAnother && this.#drains.get(chain)?.isDraining) throw new RefusedByStore('SessionDraining');
   }
 
   #hasOtherCall({ turnId, callId }: CallModelInput): boolean {
@@ -120,6 +128,10 @@ export class StoreModel {
       this.items.set(messageId, { itemId: messageId, fate: 'pending', turnId: turnId ?? input.turnId, contentHash });
     }
     const base = input.head ?? this.#enterChain(input.chain);
+    for (const item of input.append) {
+      const stopped = item.kind === 'interruptedCall' ? this.#calls.get(item.callId) : undefined;
+      if (stopped) stopped.closed = true;
+    }
     const taken = messages.map((item) => item.messageId);
     this.#write([...input.outputs, ...[...repeats].map(([place, first]) => repeatOutput(input, place, first))]);
     const { turnId, callId, dispatch } = input;
@@ -141,7 +153,18 @@ export class StoreModel {
 }
 
 function turnEnded({ turnId, outcome, reason, usage, source, silent }: TurnOutcome): NewOutput {
-  return { kind: 'TurnEnded', key: `${turnId}/ended`, turnId, outcome, reason, text: '', usage, source, silent };
+  return {
+    kind: 'TurnEnded',
+    key: `${turnId}/ended`,
+    turnId,
+    outcome,
+    reason,
+    text: '',
+    partial: null,
+    usage,
+    source,
+    silent,
+  };
 }
 
 function repeatOutput({ callId }: CallModelInput, place: number, { itemId, fate, turnId }: ItemRecord): NewOutput {

@@ -45,6 +45,12 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
       return placeOf(before) === 'waiting' ? 'timer fires' : null;
     case 'resumeRequested':
       return before.suspended ? 'resume' : null;
+    case 'stopRequested':
+      return before.turn && before.turn.id !== after.turn?.id ? 'stop' : null;
+    case 'drainRequested':
+      return before.turn && !after.turn ? 'drain' : null;
+    case 'undrainRequested':
+      return placeOf(before) === placeOf(after) ? null : 'undrain';
     case 'recorded':
       return null;
   }

@@ -26,6 +26,11 @@ export function aMessage(messageId: string, text = `text of ${messageId}`): Appe
   return { kind: 'message', messageId, parts: [{ kind: 'text', text }], contentHash: `hash of ${text}` };
 }
 
+/** A message of an earlier turn, which ended before an answer followed it. */
+export function aCarriedMessage(messageId: string, turnId: string): AppendItem {
+  return { ...aMessage(messageId), turnId } as AppendItem;
+}
+
 export function aBegin(over: Partial<BeginTry> = {}): BeginTry {
   const turnId = over.turnId ?? 't1';
   const callId = over.callId ?? `${turnId}/c1`;

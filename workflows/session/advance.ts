@@ -24,7 +24,7 @@ export function advance(state: SessionState, moment: Moment): Change {
 function dispatch(state: SessionState, moment: Moment): Change {
   if (moment.rollOverDue || state.suspended) return unchanged(state);
   if (!state.turn) {
-    const [opener] = state.queue;
+    const opener = state.draining ? undefined : state.queue[0];
     return opener ? dispatch(startTurn(state, opener, moment.nowMs), moment) : unchanged(state);
   }
   if (state.turn.step.kind !== 'toDispatch') return unchanged(state);
@@ -42,11 +42,13 @@ function announce(state: SessionState): Change {
 function handOver(state: SessionState, moment: Moment): Change {
   const { outcomes, items } = state.unrecorded;
   const isEmpty = state.outbox.length === 0 && state.noticesLeftOut === 0 && outcomes.length + items.length === 0;
-  if (state.recording || isEmpty || (moment.rollOverDue && isQuiet(state))) return unchanged(state);
+  const { made, told } = state.drainChanges;
+  if (state.recording || (isEmpty && made === told) || (moment.rollOverDue && isQuiet(state))) return unchanged(state);
   const { state: emptied, outputs } = takeOutbox(state);
-  const recording = { outputs, outcomes, items };
+  const drain = made === told ? {} : { drain: { isDraining: state.draining, change: made } };
+  const recording = { outputs, outcomes, items, ...drain };
   return {
-    state: { ...emptied, unrecorded: { outcomes: [], items: [] }, recording },
+    state: { ...emptied, unrecorded: { outcomes: [], items: [] }, drainChanges: { made, told: made }, recording },
     effects: [{ kind: 'record', input: toRecordInput(emptied, recording) }],
   };
 }

@@ -6,6 +6,8 @@ import type { SessionState } from './state.js';
 export type Effect =
   | { kind: 'callModel'; input: CallModelInput; profile: Profile; maximumAttempts: number }
   | { kind: 'callTool'; input: CallToolInput; heartbeatTimeoutMs: number; maximumAttempts: number }
+  /** Nobody waits any more for these model and tool calls. */
+  | { kind: 'cancelCalls'; ids: string[] }
   | { kind: 'record'; input: RecordInput }
   /** Re-arms the one timer; `null` disarms it. */
   | { kind: 'armTimer'; atMs: number | null }

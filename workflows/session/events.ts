@@ -14,7 +14,11 @@ export type SessionEvent =
   | { kind: 'recorded' }
   | { kind: 'timerFired' }
   /** A person asks a suspended session to go on. */
-  | { kind: 'resumeRequested'; fromStore: boolean };
+  | { kind: 'resumeRequested'; fromStore: boolean }
+  /** Somebody wants the turn to end: this one, or with `null` the one that runs. */
+  | { kind: 'stopRequested'; turnId: string | null }
+  | { kind: 'drainRequested' }
+  | { kind: 'undrainRequested' };
 
 /** A failed activity, as far as the core decides by it. */
 export interface CallFailure {

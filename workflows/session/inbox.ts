@@ -30,7 +30,8 @@ function receiveMessage(state: SessionState, message: Message): SessionState {
   const accepted = remember(state, { id: message.id, contentHash: hash, fate: 'pending', turnId: null });
   // A new message is also the occasion to try a suspended session again: once, so never a loop.
   if (accepted.suspended) return { ...accepted, suspended: null, queue: [...accepted.queue, item] };
-  return accepted.turn && message.mode === 'steer' ? steer(accepted, item) : enqueue(accepted, item);
+  const joins = accepted.turn && message.mode === 'steer' && !accepted.draining;
+  return joins ? steer(accepted, item) : enqueue(accepted, item);
 }
 
 function answerRepeat(state: SessionState, first: SeenItem, hash: string): SessionState {

@@ -1,3 +1,4 @@
+import type { AppendItem } from '../../protocol/calls.js';
 import type { Profile } from '../../protocol/liveness.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import type { Effect } from './effects.js';
@@ -59,6 +60,9 @@ const OF_STATES: Invariants<SessionState> = {
 
   'a message that is carried is claimed by the turn that took it in': ({ carried }) =>
     carried.every((item) => item.kind !== 'message' || item.turnId !== undefined),
+
+  'while a session drains, no turn waits to ask again': ({ draining, turn }) =>
+    !draining || turn?.step.kind !== 'waiting',
 
   'no budget is negative': ({ turn }) => turn === null || Object.values(turn.used).every((used) => used >= 0),
 
@@ -152,8 +156,42 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   'a call that waits has its timer, unless the run is to roll over': ({ moment, after: { turn, timerAtMs } }) =>
     turn?.step.kind !== 'waiting' || (timerAtMs === null) === moment.rollOverDue,
 
-  'nothing that could run stands still': ({ moment, after: { suspended, turn, queue } }) =>
-    moment.rollOverDue || suspended !== null || (turn ? turn.step.kind !== 'toDispatch' : queue.length === 0),
+  'nothing that could run stands still': ({ moment, after: { suspended, draining, turn, queue } }) =>
+    moment.rollOverDue ||
+    suspended !== null ||
+    (turn ? turn.step.kind !== 'toDispatch' : draining || queue.length === 0),
+
+  'while a session drains, no turn opens and no call goes out again': ({ after, effects, before }) =>
+    !after.draining ||
+    (after.turnCount === before.turnCount &&
+      (dispatchOf(after) <= 1 || inFlight(after) === inFlight(before) || isAnotherProfile(before, after, effects))),
+
+  'a stop of a turn ends it and nothing else': ({ before, event, after, effects }) => {
+    if (event.kind !== 'stopRequested') return true;
+    const isMeant = before.turn !== null && (event.turnId === null || event.turnId === before.turn.id);
+    if (isMeant) return after.turn?.id !== before.turn?.id && after.lastOutcome?.outcome === 'aborted';
+    return after.turn?.id === before.turn?.id && !effects.some(({ kind }) => kind === 'cancelCalls');
+  },
+
+  'a turn that ends before its calls have cancels them all, and no others are cancelled': (transition) => {
+    const { before, event, effects } = transition;
+    const cancelled = ofKind(effects, 'cancelCalls').flatMap(({ ids }) => ids);
+    const isStopped = event.kind === 'stopRequested' && before.turn?.id !== transition.after.turn?.id;
+    return isSame(cancelled, isStopped ? idsInFlight(before) : []);
+  },
+
+  'a stopped turn leaves its tools and what it had said to the next call': ({ before, event, after }) => {
+    const step = before.turn?.step;
+    if (event.kind !== 'stopRequested' || !step || before.turn?.id === after.turn?.id) return true;
+    const left = [
+      ...after.carried,
+      ...(after.turn?.next ?? []),
+      ...((after.turn && openCall(after.turn)?.append) ?? []),
+    ];
+    const isLeft = (id: string) => left.some((item) => leftIdOf(item) === id);
+    if (step.kind === 'tools') return step.calls.every((call) => isLeft(call.toolCallId));
+    return step.kind === 'toDispatch' || isLeft(step.call.callId);
+  },
 
   'a turn that waits for tools waits for one at least': ({ after: { turn } }) =>
     turn?.step.kind !== 'tools' || turn.step.calls.some((call) => !call.done),
@@ -196,6 +234,11 @@ const OF_TRACES: Invariants<readonly Transition[]> = {
   'a tool call is dispatched once': (trace) =>
     isUnique(effectsOf(trace, 'callTool').map(({ input }) => input.toolCallId)),
 
+  'the store is told of each change of draining in its order': (trace) => {
+    const told = records(trace).flatMap(({ input: { chain, drain } }) => (drain ? [{ chain, ...drain }] : []));
+    return told.every((each, n) => told[n - 1]?.chain !== each.chain || told[n - 1]!.change < each.change);
+  },
+
   'a key names one output': (trace) => {
     const known = new Map<string, string>();
     const outputs = [...effectsOf(trace, 'callModel'), ...records(trace)].flatMap(({ input }) => input.outputs);
@@ -231,6 +274,21 @@ function waitingOutputs({ outbox, recording, turn }: SessionState): NewOutput[] 
 function settledBy({ before: { turn }, event, after }: Transition): string | null {
   if (turn === null || after.turn?.id === turn.id) return null;
   return event.kind === 'modelFinished' && event.result.kind === 'answered' ? turn.id : null;
+}
+
+function isAnotherProfile(before: SessionState, after: SessionState, effects: readonly Effect[]): boolean {
+  const changes = ({ turn }: SessionState) => turn!.used.profileChanges;
+  return ofKind(effects, 'callModel').length === 1 && changes(after) === changes(before) + 1;
+}
+
+function leftIdOf(item: AppendItem): string | null {
+  if (item.kind === 'message') return null;
+  return item.kind === 'toolResult' ? item.toolCallId : item.callId;
+}
+
+function idsInFlight({ turn }: SessionState): string[] {
+  if (turn?.step.kind === 'calling') return [turn.step.call.callId];
+  return turn?.step.kind === 'tools' ? turn.step.calls.filter(({ done }) => !done).map((call) => call.toolCallId) : [];
 }
 
 /** The call in flight with its dispatch, when there is one. */

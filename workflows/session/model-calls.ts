@@ -2,6 +2,7 @@ import type { AppendItem, CallModelResult, Settlement } from '../../protocol/cal
 import { profileVersion } from '../../protocol/liveness.js';
 import { addUsage } from '../../protocol/usage.js';
 import type { Change } from './effects.js';
+import { interrupt } from './drain.js';
 import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
 import { notice, say, takeOutbox } from './outbox.js';
@@ -95,11 +96,14 @@ function takeAnswer(state: SessionState, answer: Completed): SessionState {
 
 export function onModelFailed(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
   const charged = chargeAttempts(state, failure);
+  if (state.draining && ASKS_AGAIN.has(failure.type)) return unchanged(interrupt(charged, moment, failure.message));
   switch (failure.type) {
     case 'ProfileChanged':
       return adoptProfile(charged, call, failure, moment);
     case 'WorkerLost':
     case 'WorkerDraining':
+    // The store had not heard yet that the session drains no more.
+    case 'SessionDraining':
       return redispatch(charged, call, failure, moment);
     case 'ModelBusy':
       return unchanged(waitForProvider(charged, call, failure, moment));
@@ -127,6 +131,15 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
       return failure.type satisfies never;
   }
 }
+
+/** Failures after which the call would go out again. */
+const ASKS_AGAIN: ReadonlySet<CallFailure['type']> = new Set([
+  'WorkerLost',
+  'WorkerDraining',
+  'SessionDraining',
+  'ModelBusy',
+  'StoreUnavailable',
+]);
 
 /** What the provider refused, or could not hold, must not be refused again with every later message. */
 function dropInputs(state: SessionState, call: Call): SessionState {

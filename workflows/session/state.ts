@@ -1,4 +1,4 @@
-import type { AppendItem, CallModelInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
+import type { AppendItem, CallModelInput, RecordInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
 import type { Fate, ItemRecord, OutcomeKind, TurnSource } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, type Profile } from '../../protocol/liveness.js';
 import type { Message } from '../../protocol/messages.js';
@@ -20,6 +20,10 @@ export interface SessionState {
   model: string | null;
   /** Why nothing runs although items wait; `null` in a healthy session. */
   suspended: Suspension | null;
+  /** No turn opens, and no call is asked again. */
+  draining: boolean;
+  /** How often that changed, and how many of the changes were handed over to the store. */
+  drainChanges: { made: number; told: number };
   queue: QueuedItem[];
   turn: Turn | null;
   /** Inputs of a turn that ended before a call took them in: the next call appends them first. */
@@ -31,7 +35,7 @@ export interface SessionState {
   /** Outcomes and fates that no activity has taken yet. */
   unrecorded: { outcomes: TurnOutcome[]; items: ItemRecord[] };
   /** What the `record` activity in flight was given; `null` when none is. */
-  recording: { outputs: NewOutput[]; outcomes: TurnOutcome[]; items: ItemRecord[] } | null;
+  recording: Pick<RecordInput, 'outputs' | 'outcomes' | 'items' | 'drain'> | null;
   head: string | null;
   /** Newest item ids, for dedupe without the store; every pending item is among them. */
   seen: SeenItem[];
@@ -106,6 +110,8 @@ export function openSession(input: { sessionId: string; chain: string; agent: st
     profile: DEFAULT_PROFILE,
     model: null,
     suspended: null,
+    draining: false,
+    drainChanges: { made: 0, told: 0 },
     queue: [],
     turn: null,
     carried: [],
@@ -123,7 +129,10 @@ export function openSession(input: { sessionId: string; chain: string; agent: st
   };
 }
 
-/** Reads a state that any released version wrote. */
-export function upgradeState(stored: SessionState): SessionState {
-  return stored;
+type Later = 'draining' | 'drainChanges';
+export type StoredState = Omit<SessionState, Later> & Partial<Pick<SessionState, Later>>;
+
+/** Reads a state that any version wrote: fields that came later have the value that nothing had happened to. */
+export function upgradeState(stored: StoredState): SessionState {
+  return { draining: false, drainChanges: { made: 0, told: 0 }, ...stored };
 }

@@ -38,11 +38,15 @@ function endTool(state: SessionState, toolCallId: string, lost: string | null): 
     call.toolCallId === toolCallId && !call.done ? { ...call, done: true, lost } : call,
   );
   if (calls.some((call) => !call.done)) return { ...state, turn: { ...turn, step: { kind: 'tools', calls } } };
-  const next = calls.map((call): AppendItem => ({
+  return { ...state, turn: { ...turn, next: toResults(calls, null), step: { kind: 'toDispatch' } } };
+}
+
+/** In the order the model made the calls. `cutOff` says why calls that have not ended are not waited for. */
+export function toResults(calls: ToolStep[], cutOff: string | null): AppendItem[] {
+  return calls.map(({ toolCallId, name, done, lost }) => ({
     kind: 'toolResult',
-    toolCallId: call.toolCallId,
-    name: call.name,
-    lost: call.lost,
+    toolCallId,
+    name,
+    lost: done ? lost : cutOff,
   }));
-  return { ...state, turn: { ...turn, next, step: { kind: 'toDispatch' } } };
 }

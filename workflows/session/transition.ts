@@ -1,10 +1,12 @@
 import { advance } from './advance.js';
+import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import type { Moment, SessionEvent } from './events.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
 import { notice } from './outbox.js';
 import type { Call, SessionState } from './state.js';
+import { stop } from './stop.js';
 import { onToolFailed, onToolFinished } from './tools.js';
 
 /**
@@ -40,6 +42,12 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return onTimer(state, moment);
     case 'resumeRequested':
       return unchanged(resume(state, event.fromStore));
+    case 'stopRequested':
+      return stop(state, event.turnId, moment);
+    case 'drainRequested':
+      return unchanged(drain(state, moment));
+    case 'undrainRequested':
+      return unchanged(undrain(state));
     default:
       return event satisfies never;
   }
@@ -64,7 +72,9 @@ function resume(state: SessionState, fromStore: boolean): SessionState {
   if (!state.suspended) return state;
   const told = notice({ ...state, suspended: null }, 'session_resumed', 'the session goes on');
   if (!fromStore) return told;
-  return { ...told, head: null, carried: [], chain: `${state.chain}r` };
+  // The store knows by chain who drains.
+  const drainChanges = { made: state.draining ? 1 : 0, told: 0 };
+  return { ...told, head: null, carried: [], chain: `${state.chain}r`, drainChanges };
 }
 
 function attentionEffects(before: SessionState, after: SessionState): Change['effects'] {

@@ -97,12 +97,12 @@ export function openCall(turn: Turn): Call | null {
 /** Half of what may wait, so that there is always room for a message to go on with. */
 const CARRIED_CHARS = LIMITS.queuedChars / 2;
 
-/** Keeps what no call took in for the next one: of messages the newest that fit, of tool results all, because they are small. */
+/** Keeps what no call took in for the next one: of messages the newest that fit, of the rest all, because it is small. */
 function carry(state: SessionState, items: AppendItem[]): SessionState {
   let chars = 0;
   const carried = items.toReversed().filter((item) => {
     chars += JSON.stringify(item).length;
-    return item.kind === 'toolResult' || chars <= CARRIED_CHARS;
+    return item.kind !== 'message' || chars <= CARRIED_CHARS;
   });
   const leftOut = items.length - carried.length;
   const kept = { ...state, carried: carried.toReversed() };

@@ -4,13 +4,14 @@ import type { SessionState, Turn } from './state.js';
 
 /** What the `state` query answers. */
 export function toView(state: SessionState, historyEvents: number): SessionView {
-  const { sessionId, agent, suspended, head, usage, lastOutcome, model, profile } = state;
+  const { sessionId, agent, suspended, draining, head, usage, lastOutcome, model, profile } = state;
   const inFlight = state.recording?.outcomes.length ?? 0;
   return {
     sessionId,
     agent,
     status: statusOf(state),
     suspended,
+    draining,
     turn: state.turn ? toTurnView(state.turn, state) : null,
     queue: state.queue.map((item) => ({ id: item.message.id, kind: item.message.kind })),
     head,

@@ -37,6 +37,7 @@ export function describeRecord(fixture: StoreFixture): void {
       silent: true,
       segments: ['Let me look.', 'Done.'],
       text: 'Let me look.\n\nDone.',
+      partial: null,
       usage: USAGE,
       startedAtMs: 1_000,
       endedAtMs: 2_000,

@@ -10,6 +10,7 @@ import {
   aSession,
   after,
   CHAIN,
+  drains,
   fails,
   type Happening,
   isRepeat,
@@ -18,9 +19,11 @@ import {
   receives,
   recorded,
   resumes,
+  stops,
   timerFires,
   toolEnds,
   turnOf,
+  undrains,
   watching,
   when,
 } from '../../support/session-builders.js';
@@ -58,6 +61,9 @@ const waiting = after(running, fails('ModelBusy'), recorded);
 const finished = (result: Extract<SessionEvent, { kind: 'modelFinished' }>['result']): SessionEvent => ({
   ...{ kind: 'modelFinished', callId: `${CHAIN}-1.1`, dispatch: 1, result },
 });
+const stopped = taken(running, stops());
+const stoppedTools = taken(after(running, asksFor('look')), stops());
+const draining = after(running, drains);
 const suspended = after(running, fails('AgentUnavailable'), recorded);
 
 test.each<[string, Transition]>([
@@ -95,6 +101,7 @@ test.each<[string, Transition]>([
     'a message that is carried is claimed by the turn that took it in',
     to({ ...answered, carried: started.input.append }),
   ],
+  ['while a session drains, no turn waits to ask again', to({ ...waiting, draining: true })],
   ['no budget is negative', to(withTurn(running, { used: { ...turnOf(running).used, resumes: -1 } }))],
   ['no output waits in two places', to({ ...running, outbox: started.input.outputs })],
   [
@@ -174,6 +181,39 @@ test.each<[string, Transition]>([
   ],
   ['nothing that could run stands still', to(withTurn(running, { step: { kind: 'toDispatch' } }))],
   ['nothing that could run stands still', to({ ...suspended, suspended: null })],
+  [
+    'nothing that could run stands still',
+    to({ ...withTurn(running, { step: { kind: 'toDispatch' } }), draining: true }),
+  ],
+  [
+    'while a session drains, no turn opens and no call goes out again',
+    { ...taken(aSession(), receives('m1')), after: draining },
+  ],
+  [
+    'while a session drains, no turn opens and no call goes out again',
+    { ...taken(running, fails('WorkerLost')), after: { ...after(running, fails('WorkerLost')), draining: true } },
+  ],
+  ['a stop of a turn ends it and nothing else', { ...stopped, after: running }],
+  ['a stop of a turn ends it and nothing else', { ...stopped, after: failed }],
+  ['a stop of a turn ends it and nothing else', { ...stopped, event: stops('other') }],
+  ['a stop of a turn ends it and nothing else', { ...stopped, event: stops('other'), after: running }],
+  ['a turn that ends before its calls have cancels them all, and no others are cancelled', { ...stopped, effects: [] }],
+  [
+    'a turn that ends before its calls have cancels them all, and no others are cancelled',
+    { ...stoppedTools, effects: [{ kind: 'cancelCalls', ids: ['other'] }] },
+  ],
+  [
+    'a turn that ends before its calls have cancels them all, and no others are cancelled',
+    doing([{ kind: 'cancelCalls', ids: [`${CHAIN}-1.1`] }]),
+  ],
+  [
+    'a stopped turn leaves its tools and what it had said to the next call',
+    { ...stopped, after: { ...stopped.after, carried: started.input.append } },
+  ],
+  [
+    'a stopped turn leaves its tools and what it had said to the next call',
+    { ...stoppedTools, after: { ...stoppedTools.after, carried: [] } },
+  ],
   ['a turn that waits for tools waits for one at least', to(withTurn(running, { step: { kind: 'tools', calls: [] } }))],
   [
     'an item that was pending is still known, unless it turned out to be a repeat',
@@ -209,6 +249,10 @@ test.each<[string, Transition[]]>([
     [doing([started]), doing([{ ...started, input: { ...started.input, callId: 'other' } }]), doing([started])],
   ],
   ['a tool call is dispatched once', [asked, asked]],
+  [
+    'the store is told of each change of draining in its order',
+    [2, 1].map((change) => doing([{ ...record, input: { ...record.input, drain: { isDraining: true, change } } }])),
+  ],
   [
     'a key names one output',
     [
@@ -255,6 +299,14 @@ test('nothing is noticed in lives as they should be', () => {
         recorded,
         resumes(true),
         answers(),
+        receives('m6'),
+        stops(),
+        receives('m7'),
+        asksFor('look', 'send'),
+        drains,
+        stops(),
+        undrains,
+        receives('m8'),
       );
     },
   );

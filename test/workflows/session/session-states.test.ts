@@ -11,6 +11,7 @@ import {
   aSession,
   aSessionWith,
   after,
+  drains,
   fails,
   type Happening,
   isRepeat,
@@ -19,8 +20,10 @@ import {
   receives,
   recorded,
   resumes,
+  stops,
   timerFires,
   toolEnds,
+  undrains,
   watching,
   when,
 } from '../../support/session-builders.js';
@@ -101,6 +104,22 @@ function liveThroughTheRest(): void {
   }
 }
 
+function stopAndDrainEverywhere(): void {
+  const running = aSession(receives('m1'));
+  const waiting = after(running, fails('ModelBusy'));
+  for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
+    after(running, ...others, stops());
+    after(running, asksFor('look', 'send'), ...others, stops());
+    after(waiting, ...others, stops());
+  }
+  after(waiting, drains);
+  after(running, drains, receives('m2'), fails('ModelBusy'), undrains);
+  for (const type of ['StoreUnavailable', 'WorkerLost', 'SessionDraining'] as const)
+    after(running, drains, fails(type));
+  after(running, asksFor('look', 'send'), drains, receives('m2'), toolEnds(0), toolEnds(1), answers(), undrains);
+  after(running, fails('AgentUnavailable'), drains, receives('m2'));
+}
+
 function liveThroughRollOvers(): void {
   const due = (state: SessionState, ...happenings: Happening[]) =>
     happenings.reduce((sofar, happening) => when(sofar, happening, { rollOverDue: true }).state, state);
@@ -116,6 +135,10 @@ function liveThroughRollOvers(): void {
   due(running, fails('ModelBusy'), recorded);
   due(running, fails('AgentUnavailable'), recorded, resumes());
   due(running, answers());
+  due(running, fails('ModelBusy'), stops());
+  due(running, asksFor('look'), stops());
+  due(running, asksFor('look'), toolEnds(0), stops());
+  due(running, stops());
 }
 
 test('the page lists exactly the transitions that happen', () => {
@@ -126,6 +149,7 @@ test('the page lists exactly the transitions that happen', () => {
     () => {
       failEveryWay();
       liveThroughTheRest();
+      stopAndDrainEverywhere();
       liveThroughRollOvers();
     },
   );
