@@ -84,7 +84,10 @@ const MEDIA_TYPES: Record<string, string> = {
 /** An attachment read from a file; its kind and media type follow the file's ending. */
 export async function attachmentFromFile(path: string): Promise<Attachment> {
   const size = await stat(path).then(
-    (found) => found.size,
+    (found) => {
+      if (!found.isFile()) throw invalid(`${path} is not a file`);
+      return found.size;
+    },
     () => {
       throw invalid(`the file ${path} cannot be read`);
     },

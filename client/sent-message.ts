@@ -60,9 +60,15 @@ export class SentMessage {
       if (turnId === null) continue;
       const { store } = this.journal;
       const item = await store.findItem(sessionId, messageId);
-      if (item?.turnId !== turnId || item.fate === 'pending') continue;
+      // A repeat names the first one's turn itself: the store need not know the item any more.
+      const isNamed = output.kind === 'MessageReceived';
+      if (!isNamed && (item?.turnId !== turnId || item.fate === 'pending')) continue;
       const outcome = await store.findOutcome(sessionId, turnId);
       if (outcome) return outcome;
+      throw new SessionError(
+        'session_ended',
+        `message ${messageId} was answered, but its outcome is not in this store`,
+      );
     }
     throw waitTimeout(messageId);
   }

@@ -68,6 +68,7 @@ const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
 export class SessionClient {
   private readonly journal: Journal & { store: SessionStore };
   private readonly reached = new Set<string>();
+  private readonly pending = new Set<Promise<unknown>>();
 
   private constructor(
     private readonly temporal: Client,
@@ -218,6 +219,8 @@ export class SessionClient {
   }
 
   async close(): Promise<void> {
+    // A request that is cut off by the closing channel fails where nobody can catch it.
+    await Promise.allSettled(this.pending);
     await this.store.close();
     await this.temporal.connection.close();
   }
@@ -232,10 +235,14 @@ export class SessionClient {
   }
 
   private async ask<Answer>(request: () => Promise<Answer>, sessionId?: string): Promise<Answer> {
+    const answer = this.temporal.connection.withDeadline(Date.now() + ANSWER_LIMIT_MS, request);
+    this.pending.add(answer);
     try {
-      return await this.temporal.connection.withDeadline(Date.now() + ANSWER_LIMIT_MS, request);
+      return await answer;
     } catch (error) {
       throw this.toSessionError(error, sessionId);
+    } finally {
+      this.pending.delete(answer);
     }
   }
 

@@ -23,7 +23,8 @@ export interface LockHolder {
 }
 
 export function takeInstanceLock(dataDir: string): InstanceLock | LockHolder {
-  mkdirSync(dataDir, { recursive: true });
+  // Transcripts are nobody else's business.
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const database = new Database(lockPath(dataDir), { timeout: TAKER_WAIT_MS });
   try {
     // No journal file: a killed holder's would make SQLite want to write where a probe may only read.

@@ -4,6 +4,7 @@
 export const LIMITS = {
   /** Characters of a message, reminder or tool-call id. */
   idChars: 200,
+  agentNameChars: 64,
   /** Characters of a session's name (the part after the tenant). */
   sessionNameChars: 100,
   /** UTF-8 bytes of text that may cross history inline; longer text is stored first and signalled by reference. */

@@ -38,6 +38,12 @@ export async function enterChain(tx: Tx, session: LockedSession, nowMs: number):
     .values({ session_id: session.session_id, chain: session.chain })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+  await tx
+    .updateTable('items')
+    .set({ turn_id: null })
+    .where('session_id', '=', session.session_id)
+    .where('fate', '=', 'pending')
+    .execute();
   return closeCalls(tx, { sessionId: session.session_id }, nowMs);
 }
 

@@ -27,7 +27,7 @@ export interface Repeat {
 type OwnedMessage = Extract<AppendItem, { kind: 'message' }> & { turnId: string };
 
 /** Reads only. */
-export async function findClaims(tx: Tx, begin: BeginTry): Promise<Claims> {
+export async function findClaims(tx: Tx, begin: BeginTry, startsChain: boolean): Promise<Claims> {
   const known = await knownItems(tx, begin);
   const repeats = new Map<number, Repeat>();
   const taken = new Map<string, OwnedMessage>();
@@ -36,7 +36,10 @@ export async function findClaims(tx: Tx, begin: BeginTry): Promise<Claims> {
     if (item.kind !== 'message') return;
     const owned = { ...item, turnId: item.turnId ?? begin.turnId };
     if (owned.turnId === begin.turnId) opener ??= place;
-    const first = firstOf(owned, known.get(item.messageId), taken.get(item.messageId));
+    const claim = known.get(item.messageId);
+    // What a chain that has ended took in and never answered is free for the new one.
+    const isFreed = startsChain && claim?.fate === 'pending';
+    const first = firstOf(owned, isFreed ? undefined : claim, taken.get(item.messageId));
     if (first) repeats.set(place, { first, contentDiffers: first.contentHash !== item.contentHash });
     else taken.set(item.messageId, owned);
   });

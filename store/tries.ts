@@ -27,7 +27,7 @@ export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<
   await fenceBegin(tx, begin, call);
   await requireNotDraining(tx, begin, call);
   const start = await findStart(tx, session, begin);
-  const claims = await findClaims(tx, begin);
+  const claims = await findClaims(tx, begin, start.startsChain);
   const opener = claims.opener === null ? undefined : claims.repeats.get(claims.opener);
   if (opener && (await isFirstCall(tx, begin))) {
     // No turn comes of it, so nobody else would take back what lists show of one that waits.

@@ -25,9 +25,10 @@ const FORCE_MS = 12_000;
 export async function runWorker(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   Runtime.install({
-    logger: new DefaultLogger('WARN', ({ level, message, meta }) =>
-      log[level === 'ERROR' ? 'error' : 'warn']({ ...meta }, message),
-    ),
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
+      const { error: err, ...rest } = meta ?? {};
+      log[level === 'ERROR' ? 'error' : 'warn']({ ...rest, ...(err === undefined ? {} : { err }) }, message);
+    }),
     workerHeartbeatInterval: '1s',
     shutdownSignals: [],
   });

@@ -63,6 +63,7 @@ export class Supervisor<T extends Running> {
 
   /** Hurries a stop. */
   kill(): void {
+    this.#stopping.abort();
     this.#current?.kill();
   }
 

@@ -12,6 +12,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
+import { LIMITS } from '../protocol/limits.js';
 import { QUERY, SEARCH_ATTRIBUTES, UPDATE } from '../protocol/names.js';
 import {
   DEFAULT_AGENT,
@@ -57,12 +58,14 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
   let isRollingOver = false;
   let timer: CancellationScope | null = null;
   const inFlight = new Map<string, CancellationScope>();
+  // A cancel of the workflow must not reach what it runs: only the core ends calls, and records are never given up.
+  const shield = new CancellationScope({ cancellable: false });
 
   /** Starts a call in a scope of its own. */
   const inScope = <Result>(id: string, call: () => Promise<Result>): Promise<Result> => {
-    const scope = new CancellationScope();
+    const scope = new CancellationScope({ parent: shield, cancellable: true });
     inFlight.set(id, scope);
-    return scope.run(call);
+    return scope.run(call).finally(() => inFlight.delete(id));
   };
 
   const apply = (event: SessionEvent): void => {
@@ -93,13 +96,13 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
         for (const id of effect.ids) inFlight.get(id)?.cancel();
         return;
       case 'record':
-        void recordShortly(effect.input)
-          .catch(() => recordForSure(effect.input))
+        void shield
+          .run(() => recordShortly(effect.input).catch(() => recordForSure(effect.input)))
           .then(() => apply({ kind: 'recorded' }));
         return;
       case 'armTimer':
         timer?.cancel();
-        timer = effect.atMs === null ? null : armTimer(effect.atMs, () => apply({ kind: 'timerFired' }));
+        timer = effect.atMs === null ? null : armTimer(shield, effect.atMs, () => apply({ kind: 'timerFired' }));
         return;
       case 'setAttention':
         upsertSearchAttributes({ [SEARCH_ATTRIBUTES.attention]: [effect.attention] });
@@ -137,15 +140,19 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
   setHandler(stateQuery, () => toView(state, workflowInfo().historyLength));
 
   apply({ kind: 'opened' });
-  await condition(() => isRollingOver && allHandlersFinished());
+  // Who cancels the workflow stops its running turn; the session lives on. Only a termination ends it.
+  void CancellationScope.current().cancelRequested.catch(() => apply({ kind: 'stopRequested', turnId: null }));
+  await CancellationScope.nonCancellable(() => condition(() => isRollingOver && allHandlersFinished()));
   log.debug('rolling over', { historyLength: workflowInfo().historyLength });
   return continueAsNew<typeof session>({ agent: state.agent, state });
 }
 
 function initialState(input: SessionInput<StoredState> | undefined): SessionState {
-  if (input?.state) return upgradeState(input.state);
-  const { workflowId, firstExecutionRunId } = workflowInfo();
-  const agent = typeof input?.agent === 'string' && input.agent !== '' ? input.agent : DEFAULT_AGENT;
+  const { workflowId, firstExecutionRunId, continuedFromExecutionRunId } = workflowInfo();
+  // Only the run before may hand over a state; at a start anyone may have sent anything.
+  if (input?.state && continuedFromExecutionRunId) return upgradeState(input.state);
+  const isName = typeof input?.agent === 'string' && input.agent !== '' && input.agent.length <= LIMITS.agentNameChars;
+  const agent = isName ? input.agent! : DEFAULT_AGENT;
   return openSession({ sessionId: workflowId, chain: firstExecutionRunId.slice(0, 8), agent });
 }
 
@@ -155,8 +162,9 @@ function isRollOverDue(): boolean {
 }
 
 /** The one timer. A cancelled one stays silent. */
-function armTimer(atMs: number, onDue: () => void): CancellationScope {
-  const scope = new CancellationScope();
-  void scope.run(() => sleep(Math.max(1, atMs - Date.now())).then(onDue, () => undefined));
+function armTimer(parent: CancellationScope, atMs: number, onDue: () => void): CancellationScope {
+  const scope = new CancellationScope({ parent, cancellable: true });
+  // What follows is chained outside: inside, everything after the wait would run in the timer's own scope, and end with it.
+  void scope.run(() => sleep(Math.max(1, atMs - Date.now()))).then(onDue, () => undefined);
   return scope;
 }

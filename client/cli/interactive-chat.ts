@@ -1,13 +1,16 @@
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { accumulate, EMPTY_TRANSCRIPT, type Transcript } from '../../protocol/accumulate.js';
 import type { Output } from '../../protocol/outputs.js';
-import { SessionError } from '../session-error.js';
 import type { SessionClient } from '../sessions.js';
 import { agentOf, type ChatFlags } from './chat-flags.js';
 import { renderTurn } from './render-turn.js';
 import { renderStop } from './stop.js';
 import { TerminalView } from './terminal-view.js';
+
+/** Between two attempts to read a store that does not answer. */
+const RETRY_MS = 2_000;
 
 const HELP = `A line you type is a message; while an answer is coming it joins the running turn.
 /stop  end the running turn    /state  what the session is doing    /quit or Ctrl-D  leave (the session lives on)    /help  this text
@@ -107,14 +110,24 @@ class Conversation {
   }
 
   private tellError(error: unknown, what: string): void {
-    if (!(error instanceof SessionError)) throw error;
-    process.stdout.write(`[${what}: ${error.message}]\n`);
+    process.stdout.write(`[${what}: ${error instanceof Error ? error.message : String(error)}]\n`);
     this.prompt();
   }
 
   private async follow(afterSeq: number): Promise<void> {
     const { signal } = this.stop;
-    for await (const outputs of this.client.outputs(this.session, { afterSeq, signal })) this.show(outputs);
+    let seen = afterSeq;
+    while (!signal.aborted) {
+      try {
+        for await (const outputs of this.client.outputs(this.session, { afterSeq: seen, signal })) {
+          seen = outputs.at(-1)?.seq ?? seen;
+          this.show(outputs);
+        }
+      } catch (error) {
+        this.tellError(error, 'answers cannot be read, trying again');
+        await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
   }
 
   private show(outputs: Output[]): void {

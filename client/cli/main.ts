@@ -13,6 +13,7 @@ import { stop } from './stop.js';
 
 /** Runs a `vigil` command and answers its exit code. The only place that turns errors into messages. */
 export async function main(argv: string[]): Promise<number> {
+  endQuietlyWithoutReader();
   let exitCode = 0;
   const program = createProgram((code) => (exitCode = code));
   try {
@@ -23,6 +24,14 @@ export async function main(argv: string[]): Promise<number> {
     process.stderr.write(`vigil: ${describe(error)}\n`);
     return error instanceof SessionError ? exitCodeOfError(error.code) : 1;
   }
+}
+
+/** A reader that has seen enough (`| head -1`) is no failure; a full disk is one, and says so. */
+function endQuietlyWithoutReader(): void {
+  process.stdout.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.stderr.write(`vigil: the output cannot be written: ${error.message}\n`);
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  });
 }
 
 function describe(error: unknown): string {

@@ -100,6 +100,8 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
   switch (failure.type) {
     case 'ProfileChanged':
       return adoptProfile(charged, call, failure, moment);
+    // Another task of the same try came first, as after a reset of the workflow: a newer dispatch is ahead of both.
+    case 'StaleTry':
     case 'WorkerLost':
     case 'WorkerDraining':
     // The store had not heard yet that the session drains no more.
@@ -122,7 +124,6 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
       return unchanged(settle(kept, moment.nowMs, 'failed', failure.message));
     }
     case 'StreamBroken':
-    case 'StaleTry':
     case 'Defect':
     case 'OtherTimeout':
     case 'Unknown':

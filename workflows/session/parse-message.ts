@@ -8,6 +8,7 @@ const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 /** Reads the payload of a `message` signal that anyone may have sent: a message, or what is wrong with it and what to do. */
 export function parseMessage(payload: unknown): Message | { problem: string } {
   if (!isRecord(payload)) return { problem: 'a message must be an object like {"id":"m1","text":"hello"}' };
+  if ('undecodable' in payload) return { problem: `the payload cannot be decoded: ${String(payload['undecodable'])}` };
   const { id, text, parts, mode, silent } = payload;
   if (typeof id !== 'string' || id.length === 0 || id.length > LIMITS.idChars) {
     return { problem: `a message needs an "id" of 1 to ${LIMITS.idChars} characters` };
