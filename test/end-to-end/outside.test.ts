@@ -60,14 +60,18 @@ describe('a session', () => {
     const sent = await vigil.client.send(session, { text: 'count to 60' });
     await vigil.output(session, 'TextDelta');
     const { runId } = await vigil.handle(session).describe();
+    const { events } = await vigil.handle(session).fetchHistory();
+    const firstTask = events!.find((event) => event.workflowTaskCompletedEventAttributes)!;
     await vigil.temporal.workflowService.resetWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId: session, runId },
       reason: 'a test',
-      workflowTaskFinishEventId: 4,
+      workflowTaskFinishEventId: firstTask.eventId!,
       requestId: `${session}-reset`,
     });
-    await expect(sent.outcome({ signal: AbortSignal.timeout(60_000) })).resolves.toMatchObject({ outcome: 'completed' });
+    await expect(sent.outcome({ signal: AbortSignal.timeout(60_000) })).resolves.toMatchObject({
+      outcome: 'completed',
+    });
   });
 });
 

@@ -11,6 +11,7 @@ import {
   spoken,
   streamingCall,
   toRef,
+  anItem,
 } from '../../support/store-builders.js';
 import type { StoreFixture } from './store-fixture.js';
 
@@ -75,11 +76,19 @@ export function describeChains(fixture: StoreFixture): void {
     await expect(store.beginTry(aBegin({ turnId: 't9', append: [] }))).rejects.toThrow(StaleTryError);
   });
 
-  test('a message of the old chain is a repeat in the new one, and does not start it', async () => {
+  test('a message that the old chain never answered is free for the new one', async () => {
     const { store } = fixture;
     await streamingCall(store, aBegin());
-    expect(await store.beginTry({ ...anew, append: [aMessage('m1')] })).toMatchObject({ kind: 'repeated' });
+    expect(await store.beginTry({ ...anew, append: [aMessage('m1')] })).toMatchObject({ kind: 'begun', repeats: [] });
+    expect(await store.findItem(SESSION, 'm1')).toMatchObject({ fate: 'pending', turnId: anew.turnId });
+  });
+
+  test('a message that the old chain answered is a repeat in the new one, and does not start it', async () => {
+    const { store } = fixture;
     const old = aBegin();
+    await streamingCall(store, old);
+    await store.record(aRecord({ items: [anItem('m1')] }));
+    expect(await store.beginTry({ ...anew, append: [aMessage('m1')] })).toMatchObject({ kind: 'repeated' });
     await store.appendTryOutputs(toRef(old), [aDelta(old, 1)]); // the old chain is still the session's
   });
 

@@ -41,11 +41,16 @@ test('a call says everything that its activity needs', () => {
   });
 });
 
+test('a try that another task was ahead of is dispatched anew, and newer than both', () => {
+  const change = when(running(), fails('StaleTry'));
+  expect(effectOf(change, 'callModel').input.dispatch).toBe(2);
+  expect(turnOf(change.state).used.redispatches).toBe(1);
+});
+
 test.each<[CallFailure['type'], OutcomeKind]>([
   ['StreamBroken', 'failed'],
   ['ContextOverflow', 'failed'],
   ['ModelRejected', 'failed'],
-  ['StaleTry', 'failed'],
   ['Defect', 'failed'],
   ['OtherTimeout', 'failed'],
   ['Unknown', 'failed'],
