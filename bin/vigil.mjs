@@ -40,7 +40,10 @@ async function dispatch(argv) {
   if (command === '--version') return void process.stdout.write(`${version()}\n`);
   await ensureReady({ build: true });
   if (command === 'dev') return startDev({ argv: rest, root: ROOT, loadCli, becomeMain });
-  if (command === 'worker') return becomeMain(join('worker', 'main.js'), rest);
+  if (command === 'worker') {
+    const main = rest.includes('--unsupervised') ? 'main.js' : 'supervisor-main.js';
+    return becomeMain(join('worker', main), rest);
+  }
   const main = await loadCli();
   process.exitCode = await main(argv);
 }

@@ -1,6 +1,6 @@
-import { Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { existsSync } from 'node:fs';
+import { checkServer } from './check-server.js';
 import { createActivities } from '../activities/create-activities.js';
 import type { AgentDefinition } from '../activities/agent.js';
 import { createAgents } from '../activities/agents.js';
@@ -12,17 +12,16 @@ import { openStore } from '../store/open-store.js';
 import type { SessionStore } from '../store/session-store.js';
 import { loadAgents } from './load-agents.js';
 import { createLog } from './log.js';
-import { requireSearchAttributes } from './require-search-attributes.js';
 import { StartError } from './start-error.js';
-import { createWorkerInstance } from './worker-instance.js';
+import { createProcessName } from './process-name.js';
+import { watchLease } from './watch-lease.js';
 
-const CONNECT_LIMIT_MS = 5_000;
 /** Running tries may finish for so long after a stop was asked for; then they end as `WorkerDraining`. */
 const GRACE_MS = 8_000;
 const FORCE_MS = 12_000;
 
-/** Starts a worker and serves until a signal or the end of the supervisor's channel. */
-export async function runWorker(config: Config): Promise<void> {
+/** Starts a worker and serves until a signal or the end of the supervisor's channel; under a lease, when it has a supervisor. */
+export async function runWorker(config: Config, leaseId: string | null): Promise<void> {
   const log = createLog(config.logLevel);
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message, meta }) =>
@@ -36,8 +35,10 @@ export async function runWorker(config: Config): Promise<void> {
   await checkServer(config);
   const store = await openStore(config.store);
   try {
-    const worker = await createWorker(config, store, agents);
-    await serve(worker, () =>
+    const instance = createProcessName();
+    const worker = await createWorker(config, { store, agents, instance });
+    if (leaseId !== null) watchLease(store, leaseId, instance);
+    await serve(worker, instance, () =>
       log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'),
     );
   } finally {
@@ -54,36 +55,21 @@ function checkModels(config: Config): void {
   }
 }
 
-async function checkServer(config: Config): Promise<void> {
-  const { address, namespace } = config;
-  const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch((error: unknown) => {
-    throw new StartError(
-      `cannot reach a Temporal server at ${address} (${messageOf(error)}); start one with "npm start", or name yours with VIGIL_ADDRESS`,
-    );
-  });
-  try {
-    await requireSearchAttributes(connection, namespace);
-  } finally {
-    await connection.close();
-  }
-}
-
 async function createWorker(
   config: Config,
-  store: SessionStore,
-  agents: ReturnType<typeof createAgents>,
+  parts: { store: SessionStore; agents: ReturnType<typeof createAgents>; instance: string },
 ): Promise<Worker> {
+  const { instance, ...rest } = parts;
   const connection = await NativeConnection.connect({ address: config.address });
   const bundle = compiledPath('workflow-bundle.js');
   if (!existsSync(bundle)) throw new StartError(`${bundle} is missing; build it with "npm run build"`);
-  const workerInstance = createWorkerInstance();
   return Worker.create({
     connection,
-    identity: workerInstance,
+    identity: instance,
     namespace: config.namespace,
     taskQueue: config.taskQueue,
     workflowBundle: { codePath: bundle },
-    activities: createActivities({ store, agents, modelOf: rememberModels(config), workerInstance }),
+    activities: createActivities({ ...rest, modelOf: rememberModels(config), workerInstance: instance }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
     maxConcurrentActivityTaskExecutions: 500,
@@ -104,7 +90,7 @@ function rememberModels(config: Config) {
   };
 }
 
-async function serve(worker: Worker, onReady: () => void): Promise<void> {
+async function serve(worker: Worker, instance: string, onReady: () => void): Promise<void> {
   const stop = () => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
   };
@@ -123,7 +109,7 @@ async function serve(worker: Worker, onReady: () => void): Promise<void> {
   }
   const done = worker.run();
   onReady();
-  if (process.send) process.send({ kind: 'ready' });
+  if (process.send) process.send({ kind: 'ready', instance });
   else process.stdout.write(`ready worker pid=${process.pid}\n`);
   await done;
 }
