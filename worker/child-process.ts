@@ -9,7 +9,6 @@ export interface ChildExit {
 
 export interface ChildStart {
   readonly modulePath: string;
-  readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   /** Takes what the child prints. A file, not a pipe: a child that drains after its owner was killed can still print. */
   readonly outputFd: number;
@@ -24,8 +23,8 @@ const LONGEST_PING_MS = 1_000;
 const KILL_LIMIT_MS = 5_000;
 
 /**
- * One worker process, from its start to its end. It must say `{kind: 'ready', instance}` once it takes work, answer `{kind: 'ping'}` with
- * `{kind: 'pong'}`, and end by itself within its grace time when asked by SIGTERM or when its channel closes.
+ * One worker process, from its start to its end. It must say `{kind: 'prepared', instance}` when it has loaded all it needs, and
+ * `{kind: 'ready'}` once it takes work, which it does when told `{kind: 'serve', leaseId}`; answer `{kind: 'ping'}` with `{kind: 'pong'}`, and end by itself within its grace time when asked by SIGTERM or when its channel closes.
  *
  * A frozen process keeps its polls open and swallows tasks, so one that stops answering is killed: then it is a dead one.
  */
@@ -38,9 +37,9 @@ export class WorkerChild {
 
   #giveUp: () => void = () => undefined;
 
-  constructor({ modulePath, args, env, outputFd, graceMs, freezeMs }: ChildStart) {
+  constructor({ modulePath, env, outputFd, graceMs, freezeMs }: ChildStart) {
     // A process group of its own: the terminal's Ctrl-C is its owner's to handle.
-    this.#process = fork(modulePath, args, { detached: true, env, stdio: ['ignore', outputFd, outputFd, 'ipc'] });
+    this.#process = fork(modulePath, [], { detached: true, env, stdio: ['ignore', outputFd, outputFd, 'ipc'] });
     this.#graceMs = graceMs;
     this.#freezeMs = freezeMs;
     this.exited = new Promise((resolve) => {
@@ -54,13 +53,24 @@ export class WorkerChild {
     return this.#process.pid ?? 0;
   }
 
-  /** Answers with the child's instance when it says that it takes work; never when it ends before that: race it with `exited`. */
-  async ready(signal: AbortSignal): Promise<string> {
+  /** Answers with the child's instance when it could serve; never when it ends before that: race it with `exited`. */
+  async prepared(signal: AbortSignal): Promise<string> {
+    const { instance } = await this.#says('prepared', signal);
+    this.#watch();
+    return String(instance);
+  }
+
+  /** Settles when the child takes work; never when it ends before that. */
+  async serve(leaseId: string, signal: AbortSignal): Promise<void> {
+    const serving = this.#says('ready', signal);
+    this.#process.send({ kind: 'serve', leaseId }, () => undefined);
+    await serving;
+  }
+
+  async #says(kind: string, signal: AbortSignal): Promise<{ instance?: unknown }> {
     for (;;) {
       const [message] = (await once(this.#process, 'message', { signal })) as [{ kind?: unknown; instance?: unknown }];
-      if (message.kind !== 'ready') continue;
-      this.#watch();
-      return String(message.instance);
+      if (message.kind === kind) return message;
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * A worker process: serves sessions until it is told to stop. Started by a supervisor with an IPC channel, it says `ready` when it takes
- * work and ends with the channel; started by hand (`vigil worker --unsupervised`) it prints a line that begins `ready `.
+ * A worker process: serves sessions until it is told to stop. Started by a supervisor with an IPC channel, it takes work when it is told to
+ * (`child-process.ts`) and ends with the channel; started by hand (`vigil worker --unsupervised`) it prints a line that begins `ready `.
  */
 import { CommanderError } from 'commander';
 import { runWorker } from './run-worker.js';
@@ -10,8 +10,8 @@ process.exit(await main(process.argv.slice(2)));
 
 async function main(argv: string[]): Promise<number> {
   try {
-    const { config, leaseId } = readWorkerSettings(argv, process.cwd(), process.env);
-    await runWorker(config, leaseId);
+    const { config } = readWorkerSettings(argv, process.cwd(), process.env);
+    await runWorker(config);
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;

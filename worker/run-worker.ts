@@ -13,6 +13,7 @@ import type { SessionStore } from '../store/session-store.js';
 import { loadAgents } from './load-agents.js';
 import { createLog } from './log.js';
 import { StartError } from './start-error.js';
+import { Owner } from './owner.js';
 import { createProcessName } from './process-name.js';
 import { watchLease } from './watch-lease.js';
 
@@ -20,8 +21,8 @@ import { watchLease } from './watch-lease.js';
 const GRACE_MS = 8_000;
 const FORCE_MS = 12_000;
 
-/** Starts a worker and serves until a signal or the end of the supervisor's channel; under a lease, when it has a supervisor. */
-export async function runWorker(config: Config, leaseId: string | null): Promise<void> {
+/** Starts a worker and serves until a signal or the end of the supervisor's channel; with a supervisor, only once it says so. */
+export async function runWorker(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message, meta }) =>
@@ -35,10 +36,14 @@ export async function runWorker(config: Config, leaseId: string | null): Promise
   await checkServer(config);
   const store = await openStore(config.store);
   try {
+    const connection = await NativeConnection.connect({ address: config.address });
     const instance = createProcessName();
-    const worker = await createWorker(config, { store, agents, instance });
-    if (leaseId !== null) watchLease(store, leaseId, instance);
-    await serve(worker, instance, () =>
+    const owner = process.send === undefined ? null : new Owner();
+    const order = await owner?.toldToServe(instance);
+    if (order === null) return;
+    const worker = await createWorker(config, { store, agents, instance, connection });
+    if (order?.leaseId) watchLease(store, order.leaseId, instance);
+    await serve(worker, owner, () =>
       log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'),
     );
   } finally {
@@ -57,10 +62,14 @@ function checkModels(config: Config): void {
 
 async function createWorker(
   config: Config,
-  parts: { store: SessionStore; agents: ReturnType<typeof createAgents>; instance: string },
+  parts: {
+    store: SessionStore;
+    agents: ReturnType<typeof createAgents>;
+    instance: string;
+    connection: NativeConnection;
+  },
 ): Promise<Worker> {
-  const { instance, ...rest } = parts;
-  const connection = await NativeConnection.connect({ address: config.address });
+  const { instance, connection, ...rest } = parts;
   const bundle = compiledPath('workflow-bundle.js');
   if (!existsSync(bundle)) throw new StartError(`${bundle} is missing; build it with "npm run build"`);
   return Worker.create({
@@ -90,26 +99,18 @@ function rememberModels(config: Config) {
   };
 }
 
-async function serve(worker: Worker, instance: string, onReady: () => void): Promise<void> {
+async function serve(worker: Worker, owner: Owner | null, onReady: () => void): Promise<void> {
   const stop = () => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   process.on('SIGTERM', stop);
-  if (process.send) {
-    // The supervisor decides; a Ctrl-C in its terminal reaches this process too.
-    process.on('SIGINT', () => undefined);
-    process.on('disconnect', stop);
-    process.on('message', (message: { kind?: unknown }) => {
-      if (message.kind === 'ping') process.send?.({ kind: 'pong' }, () => undefined);
-    });
-    // The supervisor may have died while this process started.
-    if (!process.connected) return;
-  } else {
-    process.on('SIGINT', stop);
-  }
+  if (owner) owner.onGone(stop);
+  else process.on('SIGINT', stop);
+  // The supervisor may have died while this process started.
+  if (owner?.isGone) return;
   const done = worker.run();
   onReady();
-  if (process.send) process.send({ kind: 'ready', instance });
+  if (owner) owner.tell({ kind: 'ready' });
   else process.stdout.write(`ready worker pid=${process.pid}\n`);
   await done;
 }

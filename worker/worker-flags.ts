@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { delimiter } from 'node:path';
 import { AgentError } from '../activities/agents.js';
 import { findDataDir, readInstance } from '../config/instance.js';
@@ -10,8 +10,6 @@ export interface WorkerSettings {
   readonly config: Config;
   /** The environment that gives the same configuration to a worker process of one's own. */
   readonly env: NodeJS.ProcessEnv;
-  /** The lease of the supervisor that started this process, if one did. */
-  readonly leaseId: string | null;
 }
 
 /**
@@ -27,7 +25,6 @@ export function readWorkerSettings(argv: string[], cwd: string, environment: Nod
     .option('--agent <file...>', 'agent files (VIGIL_AGENTS)')
     .option('--model <spec>', 'model of agents that name none (VIGIL_MODEL)')
     .option('--unsupervised', 'the worker process alone: when it is lost, its turns wait for their stall budget')
-    .addOption(new Option('--lease <id>').hideHelp())
     .allowExcessArguments(false)
     .exitOverride()
     .parse(argv, { from: 'user' });
@@ -47,7 +44,7 @@ export function readWorkerSettings(argv: string[], cwd: string, environment: Nod
   };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const env = { ...found, ...environment, ...set };
-  return { config: loadConfig(env, cwd), env, leaseId: flags.lease ?? null };
+  return { config: loadConfig(env, cwd), env };
 }
 
 interface Flags {
@@ -56,7 +53,6 @@ interface Flags {
   store?: string;
   agent?: string[];
   model?: string;
-  lease?: string;
 }
 
 /** A failure whose message says all there is to know. */

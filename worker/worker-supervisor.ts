@@ -13,7 +13,7 @@ import { LeaseKeeper } from './lease-keeper.js';
 import { learnMore, LostWorkers } from './lost-workers.js';
 import { openReach, type Reach } from './reach.js';
 import { Supervisor } from './supervisor.js';
-import { type RunningWorker, startWorker, WorkerUnfitError } from './worker-process.js';
+import { type RunningWorker, WorkerProcesses, WorkerUnfitError } from './worker-process.js';
 
 const LEARN_EVERY_MS = 2_000;
 const LEFTOVERS_LIMIT_MS = 3_000;
@@ -36,10 +36,13 @@ export class WorkerSupervisor {
   readonly #lost: LostWorkers;
   readonly #keeper: LeaseKeeper;
   readonly #process: Supervisor<RunningWorker>;
+  readonly #processes: WorkerProcesses;
   readonly #stopping = new AbortController();
 
   private constructor(supervision: WorkerSupervision, reach: Reach) {
-    const { config, report } = supervision;
+    const { config, env, logPath, report } = supervision;
+    const { freezeMs, spareWorker: spare } = config;
+    this.#processes = new WorkerProcesses({ env, logPath, freezeMs, spare, report });
     this.#supervision = supervision;
     this.#reach = reach;
     this.#lost = new LostWorkers(reach, report);
@@ -75,7 +78,7 @@ export class WorkerSupervisor {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#process.stop();
+    await Promise.all([this.#process.stop(), this.#processes.stop()]);
     await this.#endLeftovers();
     await this.#lost.stop();
     await this.#keeper.stop();
@@ -88,9 +91,7 @@ export class WorkerSupervisor {
   }
 
   async #startWorker(signal: AbortSignal): Promise<RunningWorker> {
-    const { config, env, logPath, report } = this.#supervision;
-    const leaseId = await this.#keeper.hold();
-    const worker = await startWorker({ env, logPath, report, signal, leaseId, freezeMs: config.freezeMs });
+    const worker = await this.#processes.start(await this.#keeper.hold(), signal);
     await this.#keeper.show({ instance: worker.instance, instanceKeys: [], stickyQueue: null });
     return worker;
   }

@@ -165,6 +165,7 @@ export class TestWorker {
     }
     this.process.on('message', (message: { kind?: string }) => {
       if (message.kind === 'ready') this.hasSaidReady = true;
+      if (message.kind === 'prepared') this.process.send({ kind: 'serve', leaseId: null });
     });
     this.ended = new Promise((resolve) => this.process.once('exit', (code, signal) => resolve(code ?? signal ?? 1)));
   }
