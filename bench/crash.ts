@@ -33,14 +33,15 @@ interface Run {
 }
 
 /**
- * Turns whose worker is killed or frozen, alone or with its supervisor, at random moments, while two supervisors share the queue. The
+ * Turns whose worker is killed or frozen at random moments: the only one there is, or with its supervisor while another one lives. The
  * stall budget is a minute: nothing here may wait for it.
  */
 export const measureCrashes: Bench = async ({ isShort }) => {
   const scene = await Scene.set();
   try {
-    const kills = await scene.run('kill', isShort ? 6 : 20);
+    const kills = await scene.run('kill', isShort ? 5 : 20);
     const freezes = await scene.run('freeze', isShort ? 2 : 8);
+    await scene.addSupervisor();
     const stopped = await scene.run('supervisorFreeze', isShort ? 1 : 4);
     const killed = await scene.run('supervisorKill', isShort ? 1 : 4);
     const supervisors = [...stopped, ...killed];
@@ -99,7 +100,6 @@ class Scene {
     const client = await SessionClient.connect({ address: server.address, store: location });
     const scene = new Scene(server, client, await openStore(location));
     await scene.addSupervisor();
-    await scene.addSupervisor();
     return scene;
   }
 
@@ -130,7 +130,7 @@ class Scene {
     return join(this.server.folder, 'trace');
   }
 
-  private async addSupervisor(): Promise<void> {
+  async addSupervisor(): Promise<void> {
     const env = {
       ...process.env,
       VIGIL_ADDRESS: this.server.address,
@@ -145,11 +145,12 @@ class Scene {
     this.supervisors.push(await ready(fork(main, [], { env, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })));
   }
 
-  /** Two healthy workers that the server lists, spares loaded, no lease of the past; the supervisors' five exits a minute in sight. */
+  /** Healthy workers that the server lists, spares loaded, no lease of the past, and never five exits in a minute. */
   private async settle(): Promise<void> {
     for (;;) {
       const leases = await this.store.leases();
-      if (leases.length === 2 && leases.every(({ worker, takenBy }) => worker?.instanceKeys.length && !takenBy)) break;
+      const isWhole = leases.length === this.supervisors.filter(isRunning).length;
+      if (isWhole && leases.every(({ worker, takenBy }) => worker?.instanceKeys.length && !takenBy)) break;
       await delay(200);
     }
     await delay(SETTLE_MS);
@@ -169,7 +170,11 @@ class Scene {
     if (fault === 'supervisorFreeze') for (const frozen of [pid, supervisor.pid!]) process.kill(frozen, 'SIGCONT');
     if (fault === 'supervisorKill') await this.addSupervisor();
     const outputs = await this.outputs(`default/${session}`);
-    return { recoveryMs: next ? next.atMs - atMs : null, isFinished: outcome?.outcome === 'completed', ...this.judge(outputs) };
+    return {
+      recoveryMs: next ? next.atMs - atMs : null,
+      isFinished: outcome?.outcome === 'completed',
+      ...this.judge(outputs),
+    };
   }
 
   /** Who has the turn: the process that did something last. */
@@ -201,8 +206,10 @@ class Scene {
   }
 }
 
-/** Longer than a spare takes to load; with it, no supervisor sees five exits in a minute. */
-const SETTLE_MS = 6_000;
+/** Longer than a spare takes to load; no supervisor sees five exits in a minute then. */
+const SETTLE_MS = 11_000;
+
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
 function strike(fault: Fault, pid: number, supervisor: ChildProcess): void {
   const signal = fault === 'kill' || fault === 'supervisorKill' ? 'SIGKILL' : 'SIGSTOP';
@@ -211,7 +218,8 @@ function strike(fault: Fault, pid: number, supervisor: ChildProcess): void {
 }
 
 const pidOf = (name: string): number => Number(name.split('/')[1]);
-const recoveries = (runs: Run[]): number[] => runs.flatMap(({ recoveryMs }) => (recoveryMs === null ? [] : [recoveryMs]));
+const recoveries = (runs: Run[]): number[] =>
+  runs.flatMap(({ recoveryMs }) => (recoveryMs === null ? [] : [recoveryMs]));
 
 function median(runs: Run[]): number {
   const sorted = recoveries(runs).sort((a, b) => a - b);

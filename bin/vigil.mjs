@@ -16,6 +16,7 @@ const USAGE = `usage: vigil COMMAND [OPTIONS]
   show SESSION       show a session
   sessions           list sessions
   resume SESSION     go on with a suspended session
+  doctor             say what is wrong with server, store, workers and sessions
   replay PATH        replay recorded histories against this version's workflow
 
   -h, --help         this text; after a command, the command's own

@@ -52,7 +52,9 @@ export async function findLease(db: Db, leaseId: string): Promise<Lease | null> 
 }
 
 export async function listLeases(db: Db): Promise<Lease[]> {
-  return (await db.selectFrom('leases').selectAll().orderBy('created_at_ms').orderBy('lease_id').execute()).map(toLease);
+  return (await db.selectFrom('leases').selectAll().orderBy('created_at_ms').orderBy('lease_id').execute()).map(
+    toLease,
+  );
 }
 
 function toLease(row: Selectable<LeasesTable>): Lease {

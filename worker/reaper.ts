@@ -20,7 +20,10 @@ const DESCRIBED_AT_ONCE = 20;
  *
  * @returns how many tasks were ended
  */
-export async function reap({ client, store }: { client: Client; store: SessionStore }, isLost: IsLost): Promise<number> {
+export async function reap(
+  { client, store }: { client: Client; store: SessionStore },
+  isLost: IsLost,
+): Promise<number> {
   return (await failRegistered(client, store, isLost)) + (await failUnregistered(client, isLost));
 }
 

@@ -39,9 +39,10 @@ export async function runWorker(config: Config): Promise<void> {
     const connection = await NativeConnection.connect({ address: config.address });
     const instance = createProcessName();
     const owner = process.send === undefined ? null : new Owner();
+    // It polls for nothing before it runs, and making it takes longer than anything else here.
+    const worker = await createWorker(config, { store, agents, instance, connection });
     const order = await owner?.toldToServe(instance);
     if (order === null) return;
-    const worker = await createWorker(config, { store, agents, instance, connection });
     if (order?.leaseId) watchLease(store, order.leaseId, instance);
     await serve(worker, owner, () =>
       log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'),

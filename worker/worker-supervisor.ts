@@ -108,7 +108,7 @@ export class WorkerSupervisor {
 
   /** What a fence will need is looked up while all is well: later every moment counts. */
   async #learn(instance: string, signal: AbortSignal): Promise<void> {
-    for (let known: LeasedWorker = { instance, instanceKeys: [], stickyQueue: null }; !signal.aborted; ) {
+    for (let known: LeasedWorker = { instance, instanceKeys: [], stickyQueue: null }; !signal.aborted;) {
       if (known.instanceKeys.length > 0 && known.stickyQueue !== null) return;
       await sleep(LEARN_EVERY_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;

@@ -4,6 +4,7 @@ import { StoreOpenError, StoreUnavailableError } from '../../store/session-store
 import { SessionError } from '../session-error.js';
 import { chat } from './chat.js';
 import type { ChatFlags } from './chat-flags.js';
+import { doctor } from './doctor.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
 import { resume } from './resume.js';
 import { sessions } from './sessions.js';
@@ -59,6 +60,9 @@ function createProgram(exit: (code: number) => void): Command {
   command('resume <session>', 'Goes on with a suspended session.')
     .option('--from-store', "from the newest transcript that the store has, giving up the session's own")
     .action(async (session: string, flags: object) => exit(await resume(session, flags)));
+  command('doctor', 'Looks at server, store, workers and sessions, and says what is wrong and what that costs.')
+    .option('--json', 'as one JSON object')
+    .action(async (flags: object) => exit(await doctor(flags)));
   program
     .command('replay <path>')
     .description("Replays recorded histories against this version's workflow.")

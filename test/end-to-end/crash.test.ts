@@ -67,7 +67,8 @@ async function twoAtMoment(session: string, moment: (session: string) => Promise
 }
 
 const trace = () => readTrace(tracePath);
-const called = (id: string) => until(`the ${id} call`, () => trace().find((one) => one.what === 'call' && one.id === id));
+const called = (id: string) =>
+  until(`the ${id} call`, () => trace().find((one) => one.what === 'call' && one.id === id));
 
 /** Moments of a turn at which its worker is lost. */
 const MOMENTS: [string, (session: string) => Promise<unknown>][] = [
@@ -225,4 +226,3 @@ describe('a supervisor that is stopped in order', () => {
     TEST_MS,
   );
 });
-
