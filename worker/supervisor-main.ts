@@ -6,6 +6,12 @@ import { isExpected, readWorkerSettings, type WorkerSettings } from './worker-fl
 import { WorkerUnfitError } from './worker-process.js';
 import { WorkerSupervisor } from './worker-supervisor.js';
 
+// Before the main below runs: a class is not hoisted.
+/** No worker will run any more; the message says why. */
+class SupervisionEndedError extends Error {
+  override readonly name = 'SupervisionEndedError';
+}
+
 const report = (line: string): void => void process.stderr.write(`vigil worker: ${line}\n`);
 const stop = new StopRequest(process.send !== undefined);
 
@@ -37,11 +43,6 @@ async function supervise({ config, env }: WorkerSettings): Promise<void> {
   } finally {
     await supervisor.stop();
   }
-}
-
-/** No worker will run any more; the message says why. */
-class SupervisionEndedError extends Error {
-  override readonly name = 'SupervisionEndedError';
 }
 
 function describe(error: unknown): string {

@@ -1,7 +1,7 @@
 import type { SessionStore } from '../store/session-store.js';
 
 const LOOK_MS = 1_000;
-/** A temporary failure, as `sysexits.h` numbers it: another worker under another name will do. */
+/** A temporary failure, by the convention for exit codes: another worker under another name will do. */
 const LEFT = 75;
 
 /**
