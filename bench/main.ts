@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.js';
+import { measureCrashes } from './crash.js';
 import { measureTurn } from './turn.js';
 
-const BENCHES: Record<string, Bench> = { turn: measureTurn };
+const BENCHES: Record<string, Bench> = { turn: measureTurn, crash: measureCrashes };
 
 const { values, positionals } = parseArgs({
   options: { json: { type: 'boolean', default: false }, short: { type: 'boolean', default: false } },

@@ -45,6 +45,7 @@ export function ready(child: ChildProcess): Promise<ChildProcess> {
   return new Promise((resolve, reject) => {
     child.on('message', (message: { kind?: string }) => {
       if (message.kind === 'ready') resolve(child);
+      if (message.kind === 'prepared') child.send({ kind: 'serve', leaseId: null });
     });
     child.on('exit', (code) => reject(new Error(`a worker ended with ${code} before it was ready`)));
   });

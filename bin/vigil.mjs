@@ -19,6 +19,7 @@ const USAGE = `usage: vigil COMMAND [OPTIONS]
   stop SESSION       end the running turn
   drain SESSION      let a session come to rest (or --all)
   undrain SESSION    let it take up work again (or --all)
+  doctor             say what is wrong with server, store, workers and sessions
   replay PATH        replay recorded histories against this version's workflow
 
   -h, --help         this text; after a command, the command's own
@@ -43,7 +44,10 @@ async function dispatch(argv) {
   if (command === '--version') return void process.stdout.write(`${version()}\n`);
   await ensureReady({ build: true });
   if (command === 'dev') return startDev({ argv: rest, root: ROOT, loadCli, becomeMain });
-  if (command === 'worker') return becomeMain(join('worker', 'main.js'), rest);
+  if (command === 'worker') {
+    const main = rest.includes('--unsupervised') ? 'main.js' : 'supervisor-main.js';
+    return becomeMain(join('worker', main), rest);
+  }
   const main = await loadCli();
   process.exitCode = await main(argv);
 }

@@ -15,6 +15,12 @@ export interface Config {
   /** Model of agents that name none. */
   model: string;
   providers: ProviderKeys;
+  /** A supervisor that stands still for so long, as another sees it, has lost its worker. */
+  leaseMs: number;
+  /** A worker process that answers no ping for so long is frozen, and killed. */
+  freezeMs: number;
+  /** Whether a supervisor keeps a second worker process loaded, so that a lost one is replaced in a moment. */
+  spareWorker: boolean;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
 
@@ -32,6 +38,7 @@ export class ConfigError extends Error {
 
 const text = z.string().trim().min(1);
 const url = text.refine((value) => URL.canParse(value), 'must be an address like https://host/v1');
+const duration = (least: number) => z.coerce.number().int().min(least).max(3_600_000);
 const SCHEMA = z.object({
   VIGIL_ADDRESS: text.regex(/^[^\s/]+:\d+$/, 'must be host:port').default('127.0.0.1:7233'),
   VIGIL_NAMESPACE: text.default('default'),
@@ -40,6 +47,12 @@ const SCHEMA = z.object({
   VIGIL_AGENTS: z.string().default(''),
   VIGIL_MODEL: text.default('demo'),
   VIGIL_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  // A pause of a healthy machine must not look like its end; a recovery cannot be faster than this.
+  VIGIL_LEASE_MS: duration(1_000).default(10_000),
+  // More than any pause of a healthy process: a stuck event loop, a swapping machine.
+  VIGIL_FREEZE_MS: duration(1_000).default(20_000),
+  // Costs the memory of an idle process (about 150 MB), and saves more than a second of each recovery.
+  VIGIL_SPARE_WORKER: z.enum(['on', 'off']).default('on'),
   VIGIL_MODEL_API_KEY: text.optional(),
   OPENAI_API_KEY: text.optional(),
   OPENAI_BASE_URL: url.optional(),
@@ -72,6 +85,9 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     agentFiles: splitPaths(data.VIGIL_AGENTS, cwd),
     model: data.VIGIL_MODEL,
     logLevel: data.VIGIL_LOG_LEVEL,
+    leaseMs: data.VIGIL_LEASE_MS,
+    freezeMs: data.VIGIL_FREEZE_MS,
+    spareWorker: data.VIGIL_SPARE_WORKER === 'on',
     providers: {
       openaiApiKey: data.OPENAI_API_KEY,
       openaiBaseUrl: data.OPENAI_BASE_URL,

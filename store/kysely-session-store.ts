@@ -3,6 +3,8 @@ import type { NewOutput } from '../protocol/outputs.js';
 import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
 import { findClosed } from './closed-calls.js';
+import { dropLease, findLease, listLeases, renewLease, takeLease, takeOverLease } from './leases.js';
+import { newestMigration } from './migrations/migrate.js';
 import { openTasks } from './open-tasks.js';
 import { findOutcome } from './outcomes.js';
 import { readOutputs } from './outputs.js';
@@ -13,8 +15,11 @@ import type {
   FinishTool,
   FinishTry,
   LiveCall,
+  NewLease,
   OutputQuery,
+  Renewal,
   SessionStore,
+  TakeOver,
 } from './session-store.js';
 import { findSession, lastSeqs, listSessions } from './sessions.js';
 import { beginTool, finishTool } from './tools.js';
@@ -96,6 +101,34 @@ export class KyselySessionStore implements SessionStore {
 
   listSessions(query: { tenant?: string; limit: number }) {
     return this.#data.read((db) => listSessions(db, query));
+  }
+
+  takeLease(lease: NewLease) {
+    return this.#data.write((tx) => takeLease(tx, lease, Date.now()));
+  }
+
+  renewLease(renewal: Renewal) {
+    return this.#data.write((tx) => renewLease(tx, renewal));
+  }
+
+  takeOverLease(takeOver: TakeOver) {
+    return this.#data.write((tx) => takeOverLease(tx, takeOver));
+  }
+
+  dropLease(leaseId: string) {
+    return this.#data.write((tx) => dropLease(tx, leaseId));
+  }
+
+  findLease(leaseId: string) {
+    return this.#data.read((db) => findLease(db, leaseId));
+  }
+
+  leases() {
+    return this.#data.read((db) => listLeases(db));
+  }
+
+  schemaVersion() {
+    return this.#data.read((db) => newestMigration(db));
   }
 
   putBlob(blob: { bytes: Uint8Array; mediaType: string }) {

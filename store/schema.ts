@@ -18,6 +18,7 @@ export interface Schema {
   tool_runs: ToolRunsTable;
   outcomes: OutcomesTable;
   blobs: BlobsTable;
+  leases: LeasesTable;
 }
 
 export type Db = Kysely<Schema>;
@@ -145,6 +146,19 @@ export interface BlobsTable {
   ref: string;
   media_type: string;
   bytes: Uint8Array;
+  created_at_ms: number;
+}
+
+export interface LeasesTable {
+  lease_id: string;
+  supervisor: string;
+  namespace: string;
+  task_queue: string;
+  /** JSON of the worker that runs under it. */
+  worker: string | null;
+  renewals: number;
+  state: 'held' | 'taken';
+  taken_by: string | null;
   created_at_ms: number;
 }
 

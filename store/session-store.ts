@@ -62,6 +62,20 @@ export interface SessionStore {
   /** Newest activity first. */
   listSessions(query: { tenant?: string; limit: number }): Promise<SessionRow[]>;
 
+  /** A supervisor's row, held from now on. */
+  takeLease(lease: NewLease): Promise<void>;
+  /** Shows that the supervisor lives. False when the lease was taken over or is gone: then its worker must end. */
+  renewLease(renewal: Renewal): Promise<boolean>;
+  /** Takes the lease of a supervisor that stands still, if nobody renewed or took it since it was seen. True for the one who has it. */
+  takeOverLease(takeOver: TakeOver): Promise<boolean>;
+  dropLease(leaseId: string): Promise<void>;
+  findLease(leaseId: string): Promise<Lease | null>;
+  /** Oldest first. */
+  leases(): Promise<Lease[]>;
+
+  /** Name of the newest migration that the store has run. */
+  schemaVersion(): Promise<string>;
+
   /** Stores content under its SHA-256 and returns `blob:<hex>`. */
   putBlob(blob: { bytes: Uint8Array; mediaType: string }): Promise<string>;
   getBlob(ref: string): Promise<{ bytes: Uint8Array; mediaType: string } | null>;
@@ -163,6 +177,47 @@ export interface FinishTool {
   toolCallId: string;
   name: string;
   result: ToolResult;
+}
+
+/** One supervisor and the worker that runs under it. */
+export interface Lease extends NewLease {
+  /** `null` between two workers. */
+  worker: LeasedWorker | null;
+  /** Counts up while the supervisor lives. */
+  renewals: number;
+  /** The supervisor that took it over, or `null` while it is held. */
+  takenBy: string | null;
+}
+
+export interface NewLease {
+  /** Derived from nothing: one life of one supervisor. */
+  leaseId: string;
+  /** Names the supervisor's process as a worker instance names a worker's. */
+  supervisor: string;
+  namespace: string;
+  taskQueue: string;
+}
+
+export interface LeasedWorker {
+  instance: string;
+  /** What the server calls it; empty until the server lists it. */
+  instanceKeys: string[];
+  /** Where the server keeps tasks of the sessions that it has in memory; `null` until seen. */
+  stickyQueue: string | null;
+}
+
+export interface Renewal {
+  leaseId: string;
+  /** The counter's new value: above every one before. */
+  renewals: number;
+  worker: LeasedWorker | null;
+}
+
+export interface TakeOver {
+  leaseId: string;
+  /** The counter's value that stood still. */
+  renewals: number;
+  by: string;
 }
 
 /** What the model is told; `ok` false marks an error result. */

@@ -14,6 +14,7 @@ import {
   type Instance,
   type InstanceLock,
 } from '../config/instance.js';
+import { loadConfig } from '../config/load-config.js';
 import { TASK_QUEUE } from '../protocol/names.js';
 import { requireWritableFolder } from './dev-server/check-database.js';
 import { findTemporal } from './dev-server/find-temporal.js';
@@ -22,10 +23,8 @@ import { choosePort } from './dev-server/ports.js';
 import { withProgress, type Report } from './dev-server/progress.js';
 import { startDevServer, type DevServer } from './dev-server/start-server.js';
 import { searchMachine } from './dev-server/temporal-sources.js';
-import { reap } from './reaper.js';
 import { Supervisor, type Running } from './supervisor.js';
-import { isKnownDead } from './worker-instance.js';
-import { startWorker, WorkerUnfitError } from './worker-process.js';
+import { WorkerSupervisor } from './worker-supervisor.js';
 
 const TEMPORAL_PORT = 7233;
 const UI_PORT = 8233;
@@ -55,7 +54,7 @@ export class DevInstance {
   readonly #settings: DevSettings;
   readonly #lock: InstanceLock;
   #server: Supervisor<DevServer> | undefined;
-  #worker: Supervisor<Running> | undefined;
+  #worker: WorkerSupervisor | undefined;
   #record: Instance | undefined;
   #starting: Promise<unknown> = Promise.resolve();
 
@@ -132,24 +131,15 @@ export class DevInstance {
   }
 
   async #startWorker(server: DevServer): Promise<Running> {
-    const { report } = this.#settings;
-    this.#worker = new Supervisor({
-      name: 'the worker',
-      start: async (stopping) => {
-        await this.#reap(server);
-        return startWorker({ env: this.#workerEnv(server), logPath: this.#log('worker'), report, signal: stopping });
-      },
+    const env = this.#workerEnv(server);
+    this.#worker = await WorkerSupervisor.open({
+      config: loadConfig(env, this.#settings.options.dataDir),
+      env,
+      logPath: this.#log('worker'),
       onStarted: (running) => this.#updateRecord({ workerPid: running.pid }),
-      isFutile: (error) => error instanceof WorkerUnfitError,
-      report,
+      report: this.#settings.report,
     });
     return this.#worker.start();
-  }
-
-  /** What a worker that is gone was running must not wait for its stall budget. */
-  async #reap({ address, namespace }: DevServer): Promise<void> {
-    const ended = await reap({ address, namespace, store: this.#storePath() }, isKnownDead);
-    if (ended > 0) this.#settings.report(`${ended} task(s) of a lost worker go on with the next one`);
   }
 
   #workerEnv(server: DevServer): NodeJS.ProcessEnv {

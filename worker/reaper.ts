@@ -1,14 +1,8 @@
-import { ActivityNotFoundError, Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
+import { ActivityNotFoundError, type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { FailureDetails } from '../protocol/failures.js';
 import { WORKFLOW_TYPE } from '../protocol/names.js';
-import { openStore } from '../store/open-store.js';
-
-export interface Place {
-  address: string;
-  namespace: string;
-  store: string;
-}
+import type { SessionStore } from '../store/session-store.js';
 
 export type IsLost = (workerInstance: string) => boolean;
 
@@ -19,33 +13,26 @@ const DESCRIBED_AT_ONCE = 20;
 /**
  * Ends on the server what lost workers were running, so that their sessions go on at once instead of after the stall budget.
  *
- * R1 Only tasks of workers that `isLost` names are ended; whoever calls has made sure that these do nothing any more.
+ * R1 Only tasks of workers that `isLost` names are ended; whoever calls has made sure that these take no new ones.
  * R2 Safe to repeat and to race: a task that has ended meanwhile is left alone.
- * R3 The registry is not the whole truth: a worker may have died between taking a task and registering it, so the server is asked too.
+ * R3 The registry is not the whole truth: a worker may have taken a task and not registered it, so the server is asked too, last,
+ *    because that takes time for each session.
  *
  * @returns how many tasks were ended
  */
-export async function reap(place: Place, isLost: IsLost): Promise<number> {
-  const connection = await Connection.connect({ address: place.address });
-  try {
-    const client = new Client({ connection, namespace: place.namespace });
-    return (await failRegistered(client, place.store, isLost)) + (await failUnregistered(client, isLost));
-  } finally {
-    await connection.close();
-  }
+export async function reap(
+  { client, store }: { client: Client; store: SessionStore },
+  isLost: IsLost,
+): Promise<number> {
+  return (await failRegistered(client, store, isLost)) + (await failUnregistered(client, isLost));
 }
 
-async function failRegistered(client: Client, storePath: string, isLost: IsLost): Promise<number> {
-  const store = await openStore(storePath);
-  try {
-    const lost = (await store.openTasks()).filter((task) => isLost(task.workerInstance));
-    const ended = lost.map((task) =>
-      hasEnded(client.activity.fail(Buffer.from(task.taskToken, 'base64'), workerLost(task.kind, task.attempt))),
-    );
-    return count(await Promise.all(ended));
-  } finally {
-    await store.close();
-  }
+async function failRegistered(client: Client, store: SessionStore, isLost: IsLost): Promise<number> {
+  const lost = (await store.openTasks()).filter((task) => isLost(task.workerInstance));
+  const ended = lost.map((task) =>
+    hasEnded(client.activity.fail(Buffer.from(task.taskToken, 'base64'), workerLost(task.kind, task.attempt))),
+  );
+  return count(await Promise.all(ended));
 }
 
 async function failUnregistered(client: Client, isLost: IsLost): Promise<number> {

@@ -1,6 +1,6 @@
 const WINDOW_MS = 60_000;
 const EXITS_PER_WINDOW = 5;
-const FIRST_DELAY_MS = 200;
+const FIRST_DELAY_MS = 50;
 
 /** How soon a process that ended unexpectedly is started again, and when starting it again is no longer worth it. */
 export class RestartBudget {

@@ -1,6 +1,6 @@
-import { Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { existsSync } from 'node:fs';
+import { checkServer } from './check-server.js';
 import { createActivities } from '../activities/create-activities.js';
 import type { AgentDefinition } from '../activities/agent.js';
 import { createAgents } from '../activities/agents.js';
@@ -12,16 +12,16 @@ import { openStore } from '../store/open-store.js';
 import type { SessionStore } from '../store/session-store.js';
 import { loadAgents } from './load-agents.js';
 import { createLog } from './log.js';
-import { requireSearchAttributes } from './require-search-attributes.js';
 import { StartError } from './start-error.js';
-import { createWorkerInstance } from './worker-instance.js';
+import { Owner } from './owner.js';
+import { createProcessName } from './process-name.js';
+import { watchLease } from './watch-lease.js';
 
-const CONNECT_LIMIT_MS = 5_000;
 /** Running tries may finish for so long after a stop was asked for; then they end as `WorkerDraining`. */
 const GRACE_MS = 8_000;
 const FORCE_MS = 12_000;
 
-/** Starts a worker and serves until a signal or the end of the supervisor's channel. */
+/** Starts a worker and serves until a signal or the end of the supervisor's channel; with a supervisor, only once it says so. */
 export async function runWorker(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   Runtime.install({
@@ -37,8 +37,15 @@ export async function runWorker(config: Config): Promise<void> {
   await checkServer(config);
   const store = await openStore(config.store);
   try {
-    const worker = await createWorker(config, store, agents);
-    await serve(worker, () =>
+    const connection = await NativeConnection.connect({ address: config.address });
+    const instance = createProcessName();
+    const owner = process.send === undefined ? null : new Owner();
+    // It polls for nothing before it runs, and making it takes longer than anything else here.
+    const worker = await createWorker(config, { store, agents, instance, connection });
+    const order = await owner?.toldToServe(instance);
+    if (order === null) return;
+    if (order?.leaseId) watchLease(store, order.leaseId, instance);
+    await serve(worker, owner, () =>
       log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'),
     );
   } finally {
@@ -55,36 +62,25 @@ function checkModels(config: Config): void {
   }
 }
 
-async function checkServer(config: Config): Promise<void> {
-  const { address, namespace } = config;
-  const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch((error: unknown) => {
-    throw new StartError(
-      `cannot reach a Temporal server at ${address} (${messageOf(error)}); start one with "npm start", or name yours with VIGIL_ADDRESS`,
-    );
-  });
-  try {
-    await requireSearchAttributes(connection, namespace);
-  } finally {
-    await connection.close();
-  }
-}
-
 async function createWorker(
   config: Config,
-  store: SessionStore,
-  agents: ReturnType<typeof createAgents>,
+  parts: {
+    store: SessionStore;
+    agents: ReturnType<typeof createAgents>;
+    instance: string;
+    connection: NativeConnection;
+  },
 ): Promise<Worker> {
-  const connection = await NativeConnection.connect({ address: config.address });
+  const { instance, connection, ...rest } = parts;
   const bundle = compiledPath('workflow-bundle.js');
   if (!existsSync(bundle)) throw new StartError(`${bundle} is missing; build it with "npm run build"`);
-  const workerInstance = createWorkerInstance();
   return Worker.create({
     connection,
-    identity: workerInstance,
+    identity: instance,
     namespace: config.namespace,
     taskQueue: config.taskQueue,
     workflowBundle: { codePath: bundle },
-    activities: createActivities({ store, agents, modelOf: rememberModels(config), workerInstance }),
+    activities: createActivities({ ...rest, modelOf: rememberModels(config), workerInstance: instance }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
     maxConcurrentActivityTaskExecutions: 500,
@@ -105,26 +101,18 @@ function rememberModels(config: Config) {
   };
 }
 
-async function serve(worker: Worker, onReady: () => void): Promise<void> {
+async function serve(worker: Worker, owner: Owner | null, onReady: () => void): Promise<void> {
   const stop = () => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   process.on('SIGTERM', stop);
-  if (process.send) {
-    // The supervisor decides; a Ctrl-C in its terminal reaches this process too.
-    process.on('SIGINT', () => undefined);
-    process.on('disconnect', stop);
-    process.on('message', (message: { kind?: unknown }) => {
-      if (message.kind === 'ping') process.send?.({ kind: 'pong' }, () => undefined);
-    });
-    // The supervisor may have died while this process started.
-    if (!process.connected) return;
-  } else {
-    process.on('SIGINT', stop);
-  }
+  if (owner) owner.onGone(stop);
+  else process.on('SIGINT', stop);
+  // The supervisor may have died while this process started.
+  if (owner?.isGone) return;
   const done = worker.run();
   onReady();
-  if (process.send) process.send({ kind: 'ready' });
+  if (owner) owner.tell({ kind: 'ready' });
   else process.stdout.write(`ready worker pid=${process.pid}\n`);
   await done;
 }

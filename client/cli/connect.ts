@@ -1,5 +1,5 @@
 import { findDataDir, readInstance } from '../../config/instance.js';
-import { loadConfig } from '../../config/load-config.js';
+import { loadConfig, type Config } from '../../config/load-config.js';
 import { SessionClient } from '../sessions.js';
 
 /** Where the commands find their server and store: flags, then environment, then the instance that runs in this folder, then defaults. */
@@ -10,6 +10,10 @@ export interface ConnectionFlags {
 }
 
 export async function connect(flags: ConnectionFlags): Promise<SessionClient> {
+  return SessionClient.connect(readConfig(flags));
+}
+
+export function readConfig(flags: ConnectionFlags): Config {
   const instance = readInstance(findDataDir(process.cwd()));
   const found = instance
     ? {
@@ -24,7 +28,7 @@ export async function connect(flags: ConnectionFlags): Promise<SessionClient> {
       ([, value]) => value !== undefined,
     ),
   );
-  return SessionClient.connect(loadConfig({ ...found, ...process.env, ...given }, process.cwd()));
+  return loadConfig({ ...found, ...process.env, ...given }, process.cwd());
 }
 
 /** Runs a command with a connection that is closed whatever happens. */

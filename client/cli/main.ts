@@ -5,6 +5,7 @@ import { SessionError } from '../session-error.js';
 import { chat } from './chat.js';
 import type { ChatFlags } from './chat-flags.js';
 import { drain, undrain } from './drain.js';
+import { doctor } from './doctor.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
 import { resume } from './resume.js';
 import { sessions } from './sessions.js';
@@ -83,6 +84,9 @@ function createProgram(exit: (code: number) => void): Command {
     .option('--all', 'every running session of the namespace')
     .option('--json', 'one JSON object a session')
     .action(async (session: string | undefined, flags: object) => exit(await undrain(session, flags)));
+  command('doctor', 'Looks at server, store, workers and sessions, and says what is wrong and what that costs.')
+    .option('--json', 'as one JSON object')
+    .action(async (flags: object) => exit(await doctor(flags)));
   program
     .command('replay <path>')
     .description("Replays recorded histories against this version's workflow.")

@@ -37,6 +37,11 @@ async function migrationsDone<T>(db: Kysely<T>): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
+/** Names are numbered, so the newest is the last by name. */
+export async function newestMigration<T>(db: Kysely<T>): Promise<string> {
+  return (await migrationsDone(db)).sort().at(-1) ?? 'none';
+}
+
 function newerStore(store: string, newer: string[]): StoreOpenError {
   return new StoreOpenError(
     `The session store ${store} was written by a newer version of this program (it has ${newer.join(', ')}). ` +

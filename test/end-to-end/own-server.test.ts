@@ -42,7 +42,7 @@ beforeAll(async () => {
   await connection.close();
   providers = await TestProviders.start();
   providers.says({ content: 'alpha beta gamma delta' });
-  worker = new TestWorker({
+  worker = new TestWorker('worker/main.js', {
     ...{ VIGIL_ADDRESS: server.address, VIGIL_STORE: store, VIGIL_LOG_LEVEL: 'error' },
     VIGIL_MODEL: `${providers.get('openai-compatible').proxy.url}/v1#o4-mini`,
   });

@@ -9,10 +9,12 @@ import { compiledPath } from '../../config/package-root.js';
 import type { Output } from '../../protocol/outputs.js';
 import { WORKFLOW_TYPE } from '../../protocol/names.js';
 import { reap } from '../../worker/reaper.js';
-import { isKnownDead } from '../../worker/worker-instance.js';
+import { isKnownDead } from '../../worker/process-name.js';
+import { openStore } from '../../store/open-store.js';
 import { until } from './until.js';
 
 const READY_LIMIT_MS = 30_000;
+const END_LIMIT_MS = 16_000;
 
 /**
  * Vigil as one test file uses it: the shared real server, a task queue, a store and a tenant of its own, real worker processes.
@@ -30,25 +32,42 @@ export class Vigil {
 
   /** Registers set-up and tear-down with the calling file; the environment is that of its first worker. */
   static inFile(environment: () => NodeJS.ProcessEnv = () => ({})): Vigil {
+    const vigil = Vigil.inFileWithoutWorker();
+    beforeAll(async () => void (await vigil.startWorker(environment())), 60_000);
+    return vigil;
+  }
+
+  static inFileWithoutWorker(): Vigil {
     const vigil = new Vigil();
     beforeAll(async () => {
       vigil.temporal = new Client({ connection: await Connection.connect({ address: vigil.address }) });
       vigil.client = await SessionClient.connect(vigil);
-      await vigil.startWorker(environment());
     }, 60_000);
     afterAll(() => vigil.close(), 60_000);
     return vigil;
   }
 
   async startWorker(environment: NodeJS.ProcessEnv = {}): Promise<TestWorker> {
-    const worker = new TestWorker({
+    return this.start(new TestWorker('worker/main.js', this.environment(environment)));
+  }
+
+  /** A supervisor with its worker, as `vigil worker` runs them. */
+  async startSupervisor(environment: NodeJS.ProcessEnv = {}): Promise<TestWorker> {
+    return this.start(new TestWorker('worker/supervisor-main.js', this.environment(environment)));
+  }
+
+  private environment(more: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+    return {
       VIGIL_ADDRESS: this.address,
       VIGIL_TASK_QUEUE: this.taskQueue,
       VIGIL_STORE: this.store,
       VIGIL_LOG_LEVEL: 'error',
       VIGIL_MODEL: 'demo',
-      ...environment,
-    });
+      ...more,
+    };
+  }
+
+  private async start(worker: TestWorker): Promise<TestWorker> {
     this.workers.push(worker);
     await worker.isReady();
     return worker;
@@ -60,8 +79,13 @@ export class Vigil {
   }
 
   /** Ends on the server what killed workers were running, as a supervisor does. */
-  reap(): Promise<number> {
-    return reap({ address: this.address, namespace: 'default', store: this.store }, isKnownDead);
+  async reap(): Promise<number> {
+    const store = await openStore(this.store);
+    try {
+      return await reap({ client: this.temporal, store }, isKnownDead);
+    } finally {
+      await store.close();
+    }
   }
 
   session(name = `s${randomUUID().slice(0, 8)}`): string {
@@ -112,7 +136,8 @@ export class Vigil {
   }
 
   private async close(): Promise<void> {
-    await Promise.all(this.workers.map((worker) => worker.kill()));
+    // A supervisor that is killed leaves its worker to come to its end alone.
+    await Promise.all(this.workers.map((worker) => (worker.isSupervisor ? worker.end() : worker.kill())));
     await this.client.close();
     await this.temporal.connection.close();
     rmSync(this.folder, { recursive: true, force: true });
@@ -123,11 +148,14 @@ export class Vigil {
 export class TestWorker {
   readonly process: ChildProcess;
   log = '';
-  private readonly exited: Promise<number | NodeJS.Signals>;
+  readonly ended: Promise<number | NodeJS.Signals>;
   private hasSaidReady = false;
 
-  constructor(environment: NodeJS.ProcessEnv) {
-    this.process = fork(compiledPath('worker/main.js'), [], {
+  constructor(
+    private readonly module: string,
+    environment: NodeJS.ProcessEnv,
+  ) {
+    this.process = fork(compiledPath(module), [], {
       env: { ...process.env, ...environment },
       execArgv: [],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -137,8 +165,9 @@ export class TestWorker {
     }
     this.process.on('message', (message: { kind?: string }) => {
       if (message.kind === 'ready') this.hasSaidReady = true;
+      if (message.kind === 'prepared') this.process.send({ kind: 'serve', leaseId: null });
     });
-    this.exited = new Promise((resolve) => this.process.once('exit', (code, signal) => resolve(code ?? signal ?? 1)));
+    this.ended = new Promise((resolve) => this.process.once('exit', (code, signal) => resolve(code ?? signal ?? 1)));
   }
 
   async isReady(): Promise<void> {
@@ -150,9 +179,26 @@ export class TestWorker {
     await until('a worker to be ready', check, READY_LIMIT_MS);
   }
 
+  get isSupervisor(): boolean {
+    return this.module === 'worker/supervisor-main.js';
+  }
+
+  get pid(): number {
+    return this.process.pid!;
+  }
+
+  /** In order where it can be, so that nothing is left behind. */
+  async end(): Promise<void> {
+    this.process.kill('SIGCONT');
+    this.process.kill('SIGTERM');
+    const late = setTimeout(() => this.process.kill('SIGKILL'), END_LIMIT_MS);
+    await this.ended;
+    clearTimeout(late);
+  }
+
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | NodeJS.Signals> {
     this.process.kill(signal);
-    return this.exited;
+    return this.ended;
   }
 }
 

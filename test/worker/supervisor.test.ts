@@ -31,7 +31,7 @@ test('a process that ended is started again, and the reason is told', async () =
   await supervisor.start();
   started[0]?.end('signal SIGKILL');
   await until('a second start', () => started.length === 2);
-  expect(lines).toEqual(['it: it ended (signal SIGKILL); starting it again in 200 ms']);
+  expect(lines).toEqual(['it: it ended (signal SIGKILL); starting it again in 50 ms']);
   await supervisor.stop();
 });
 
@@ -78,7 +78,7 @@ test('a process that keeps ending is given up, with its last words', async () =>
 
 test('five exits within a minute are too many; spread over more, they are not', () => {
   const crowded = new RestartBudget();
-  expect([0, 1, 2, 3, 4].map((second) => crowded.spend(second * 1_000))).toEqual([200, 400, 800, 1_600, null]);
+  expect([0, 1, 2, 3, 4].map((second) => crowded.spend(second * 1_000))).toEqual([50, 100, 200, 400, null]);
   const spread = new RestartBudget();
-  expect([0, 1, 2, 3, 4].map((minute) => spread.spend(minute * 60_000))).toEqual([200, 200, 200, 200, 200]);
+  expect([0, 1, 2, 3, 4].map((minute) => spread.spend(minute * 60_000))).toEqual([50, 50, 50, 50, 50]);
 });
