@@ -13,6 +13,8 @@ describe('a session that drains', () => {
     const second = await vigil.client.send(session, { id: 'second', text: 'ping' });
     await expect(second.placed()).resolves.toEqual({ kind: 'queued', position: 1 });
     expect(await first.outcome()).toMatchObject({ outcome: 'completed' });
+    // The outcome is in the store a moment before the session hears of it.
+    await until('the session to idle', async () => (await vigil.client.state(session)).status === 'idle');
     await expect(vigil.client.drain(session)).resolves.toEqual({ kind: 'already_draining', turnId: null, queued: 1 });
     await expect(vigil.client.state(session)).resolves.toMatchObject({
       ...{ draining: true, status: 'idle', turn: null, queue: [{ id: 'second' }] },
