@@ -61,9 +61,14 @@ export class Supervisor<T extends Running> {
     await this.#watching;
   }
 
-  /** Hurries a stop. */
+  /** Hurries a stop: nothing is started any more. */
   kill(): void {
     this.#stopping.abort();
+    this.#current?.kill();
+  }
+
+  /** Ends the process that runs now, to be followed by another. */
+  replace(): void {
     this.#current?.kill();
   }
 

@@ -51,7 +51,7 @@ export class WorkerSupervisor {
       namespace: config.namespace,
       taskQueue: config.taskQueue,
       leaseMs: config.leaseMs,
-      onLost: () => this.#process.kill(),
+      onLost: () => this.#process.replace(),
       onExpired: (lease) => void this.#endExpired(lease),
       report,
     });
