@@ -143,7 +143,7 @@ async function costOfTurn(
   session: string,
 ): Promise<{ events: number; bytes: number }> {
   for (;;) {
-    const before = await sizeOf(temporal, session);
+    const before = await settled(temporal, session);
     await (await client.send(session, { text: 'ping' })).outcome();
     const after = await settled(temporal, session);
     if (after.runId === before.runId)
