@@ -1,3 +1,4 @@
+import type { LanguageModelV3FunctionTool } from '@ai-sdk/provider';
 import { DEFAULT_PHASE_BUDGETS_MS, DEFAULT_PROFILE, type PhaseBudgets, type Profile } from '../protocol/liveness.js';
 import { messageOf } from './classify-error.js';
 import type { AgentDefinition, ToolDefinition } from './agent.js';
@@ -10,6 +11,8 @@ export interface Agent {
   /** What the provider calls the model. */
   model: string;
   tools: ReadonlyMap<string, ToolDefinition>;
+  /** The tools as every request describes them: made once, not for each call. */
+  functionTools: LanguageModelV3FunctionTool[];
   profile: Profile;
 }
 
@@ -46,7 +49,14 @@ function createAgent(definition: AgentDefinition, modelName: string): Agent {
     ...(stepsPerTurn === undefined ? {} : { stepsPerTurn }),
   };
   const tools = new Map((definition.tools ?? []).map((tool) => [tool.name, tool]));
-  return { name, definition, model: typeof model === 'string' ? model : (model?.modelId ?? modelName), tools, profile };
+  return {
+    name,
+    definition,
+    model: typeof model === 'string' ? model : (model?.modelId ?? modelName),
+    tools,
+    functionTools: toFunctionTools(tools.values()),
+    profile,
+  };
 }
 
 /** No phase can be held below the stream gap, so a gap that is wider than a default widens that too; what is written stands. */

@@ -15,7 +15,7 @@ import type { Dependencies } from './dependencies.js';
 import { endingOf, judgeFinish } from './finish-table.js';
 import { Liveness } from './liveness.js';
 import { onRequestSent } from './model-http.js';
-import { toFunctionTools, toPrompt } from './prompt.js';
+import { toPrompt } from './prompt.js';
 import { OutputLimitError, readStream, type StreamReading, unlessAborted } from './read-stream.js';
 import { DEFAULT_TOOL_SILENCE_MS, IDEMPOTENT_ATTEMPTS } from './tool-policy.js';
 import { TryJournal } from './try-journal.js';
@@ -157,7 +157,7 @@ class ModelTry {
           prompt,
           abortSignal: signal,
           providerOptions: PROVIDER_OPTIONS,
-          ...(agent.tools.size > 0 ? { tools: toFunctionTools(agent.tools.values()) } : {}),
+          ...(agent.functionTools.length > 0 ? { tools: agent.functionTools } : {}),
           ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
         }),
     );

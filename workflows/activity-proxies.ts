@@ -1,25 +1,13 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { SessionActivities } from '../protocol/activities.js';
+import { FAILURE_TYPES } from '../protocol/failures.js';
 import type { Effect } from './session/effects.js';
 
 /** Demanded by the server, far beyond any real use, and never a liveness decision: the heartbeat timeout is. */
 const TOTAL_LIMIT = '1 day';
 
 /** Failures that end a call at once: the core decides what follows. Everything else counts as a resume. */
-const NON_RETRYABLE = [
-  'ModelBusy',
-  'ContextOverflow',
-  'ModelRejected',
-  'StoreUnavailable',
-  'WorkerDraining',
-  'WorkerLost',
-  'SessionDraining',
-  'StaleTry',
-  'ProfileChanged',
-  'TranscriptMissing',
-  'AgentUnavailable',
-  'Defect',
-];
+const NON_RETRYABLE: string[] = FAILURE_TYPES.filter((type) => type !== 'StreamBroken');
 
 /** A tool that may be repeated is repeated after a lost worker too. */
 const TOOL_NON_RETRYABLE = NON_RETRYABLE.filter(
