@@ -4,12 +4,19 @@ import type { CallModelInput, CallModelResult, RecordInput, ToolCallRef, TryRef 
 import type { ItemRecord } from '../protocol/fates.js';
 import type { NewOutput, OutputBody } from '../protocol/outputs.js';
 import { LIMITS } from '../protocol/limits.js';
-import { profileVersion, type Progress } from '../protocol/liveness.js';
+import { type Evidence, profileVersion, type Progress, promotedPrefillMs } from '../protocol/liveness.js';
 import { addUsage, type Usage } from '../protocol/usage.js';
-import { type AnsweredResult, assistantEntryId, type AssistantPart, type BegunTry } from '../store/session-store.js';
+import {
+  type AnsweredResult,
+  assistantEntryId,
+  type AssistantPart,
+  type BegunTry,
+  type EarlierTries,
+  type TryEnd,
+} from '../store/session-store.js';
 import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
 import type { Agent } from './agents.js';
-import { toFailure } from './classify-error.js';
+import { isRefusal, toFailure } from './classify-error.js';
 import type { ClosedCallWatch } from './closed-call-watch.js';
 import type { Dependencies } from './dependencies.js';
 import { endingOf, judgeFinish } from './finish-table.js';
@@ -35,11 +42,7 @@ export function createCallModel(dependencies: Dependencies, watch: ClosedCallWat
     try {
       return await modelTry.run();
     } catch (error) {
-      throw toFailure(modelTry.fatal ?? error, {
-        attempt: context.info.attempt,
-        phase: modelTry.phase,
-        signal: context.cancellationSignal,
-      });
+      throw modelTry.failed(error);
     } finally {
       modelTry.release();
     }
@@ -61,6 +64,8 @@ class ModelTry {
   private readonly journal: TryJournal;
   private liveness: Liveness | null = null;
   private hasEnded = false;
+  /** The provider did no work for this try. */
+  private isRefused = false;
   private isReleased = false;
   private unwatch: () => void = () => undefined;
 
@@ -71,14 +76,22 @@ class ModelTry {
   ) {
     const { sessionId, callId, dispatch } = input;
     this.ref = { sessionId, callId, dispatch, attempt: context.info.attempt };
-    this.journal = new TryJournal(dependencies.store, this.ref, (error) => this.endEarly(error));
+    const evidence = () => this.liveness?.evidence ?? NOTHING_YET;
+    this.journal = new TryJournal(dependencies.store, this.ref, evidence, (error) => this.endEarly(error));
     // Providers and sockets expect a DOMException; any other reason surfaces as an API error with status 200.
     context.cancellationSignal.addEventListener('abort', () => this.abortRequest());
     if (context.cancellationSignal.aborted) this.abortRequest();
   }
 
-  get phase(): string | null {
-    return this.liveness?.current ?? null;
+  /** What to throw for what was thrown. */
+  failed(error: unknown): Error {
+    const { phase, charsReceived } = this.liveness?.evidence ?? NOTHING_YET;
+    const { attempt } = this.ref;
+    const signal = this.context.cancellationSignal;
+    const failure = toFailure(this.fatal ?? error, { attempt, phase: this.liveness ? phase : null, signal });
+    const isUnsent = phase === 'setup' || phase === 'connect';
+    this.isRefused = isUnsent || (isRefusal(failure) && charsReceived === 0);
+    return failure;
   }
 
   async run(): Promise<CallModelResult> {
@@ -87,6 +100,8 @@ class ModelTry {
     const begun = await this.dependencies.store.beginTry(this.beginning(this.context.info));
     if (begun.kind === 'finished') return asOfThisAttempt(begun.result, this.ref.attempt);
     if (begun.kind === 'repeated') return { kind: 'repeated', first: begun.first };
+    this.journal.open();
+    if (begun.earlier) this.resume(begun.earlier, agent, this.liveness);
     this.unwatch = this.dependencies.watch.enter({ kind: 'callModel', ...this.ref }, (why) => this.endEarly(why));
     for (const message of begun.notices) {
       const key = `${this.input.chain}/restarted`;
@@ -103,7 +118,12 @@ class ModelTry {
     this.liveness?.stop();
     this.abortRequest();
     void this.journal.close();
-    if (!this.hasEnded) void this.dependencies.store.endTry(this.ref).catch(() => undefined);
+    if (!this.hasEnded) void this.dependencies.store.endTry(this.ref, this.end()).catch(() => undefined);
+  }
+
+  private end(): TryEnd {
+    const { isRefused, liveness } = this;
+    return liveness ? { isRefused, evidence: liveness.evidence } : { isRefused };
   }
 
   private requireAgent(): Agent {
@@ -128,8 +148,23 @@ class ModelTry {
     });
   }
 
-  private heartbeat(progress: Progress): void {
-    if (!this.isReleased) this.context.heartbeat(progress);
+  /** A model that has answered once may not be waited for as if it never had. */
+  private resume(earlier: EarlierTries, { profile }: Agent, liveness: Liveness): void {
+    const { hasStreamed, firstTokenMs, ...seen } = earlier;
+    const prefillMs = hasStreamed ? promotedPrefillMs(profile.budgetsMs, firstTokenMs) : profile.budgetsMs.prefill;
+    liveness.setPrefillBudget(prefillMs);
+    const { sessionId, callId, dispatch, attempt } = this.ref;
+    const { phase, count, estimatedInputTokens } = seen;
+    this.context.log.warn('asking the model again', {
+      ...{ sessionId, callId, dispatch, attempt },
+      ...{ earlierTries: count, earlierPhase: phase, hadStreamed: hasStreamed, prefillMs, estimatedInputTokens },
+    });
+  }
+
+  private heartbeat(progress: Omit<Progress, 'try'>): void {
+    const { dispatch, attempt } = this.ref;
+    const details: Progress = { ...progress, try: { dispatch, attempt } };
+    if (!this.isReleased) this.context.heartbeat(details);
   }
 
   private beginning(info: Info) {
@@ -264,6 +299,8 @@ class ModelTry {
     this.abort.abort(new DOMException('the call is no longer wanted', 'AbortError'));
   }
 }
+
+const NOTHING_YET: Evidence = { phase: 'setup', charsReceived: 0, firstTokenMs: null };
 
 type Ending = ReturnType<typeof endingOf> & { endedAtMs: number };
 

@@ -53,6 +53,17 @@ export function toFailure(
   return makeFailure(classify(error), attempt, phase);
 }
 
+/** The provider did no work for the request. */
+export function isRefusal(failure: Error): boolean {
+  return failure instanceof ApplicationFailure && REFUSALS.has(failure.type);
+}
+
+const REFUSALS: ReadonlySet<string | null | undefined> = new Set<FailureType>([
+  'ModelBusy',
+  'ModelRejected',
+  'ContextOverflow',
+]);
+
 function makeFailure(
   { type, message, nextRetryMs, profile, ...extra }: Verdict,
   attempt: number,

@@ -1,12 +1,15 @@
-import type { Phase, PhaseBudgets, Progress } from '../protocol/liveness.js';
+import type { Evidence, Phase, PhaseBudgets, Progress } from '../protocol/liveness.js';
 
 export interface LivenessOptions {
   budgetsMs: PhaseBudgets;
   /** Sends a heartbeat to the server; called at most once per beat gap. May not throw. */
-  beat(progress: Progress): void;
+  beat(progress: OwnProgress): void;
   /** Told once per silence, at 60 % of the phase's budget. May not throw. */
   warn(stall: { phase: Phase; silentMs: number; budgetMs: number }): void;
 }
+
+/** Whose it is, its try knows. */
+type OwnProgress = Omit<Progress, 'try'>;
 
 const WARN_AT = 0.6;
 
@@ -29,6 +32,9 @@ export class Liveness {
   private beatMs = performance.now();
   private tickMs = performance.now();
   private charsReceived = 0;
+  private askedMs: number | null = null;
+  private firstTokenMs: number | null = null;
+  private prefillMs: number;
   private hasMovedSinceBeat = false;
   private isWarned = false;
   private isStopped = false;
@@ -41,6 +47,7 @@ export class Liveness {
 
   constructor(private readonly options: LivenessOptions) {
     this.timeoutMs = options.budgetsMs.streaming;
+    this.prefillMs = options.budgetsMs.prefill;
     this.gapMs = Math.min(Math.max(1_000, this.timeoutMs / 20), this.timeoutMs / 3);
     this.tickEveryMs = Math.min(1_000, this.timeoutMs / 10);
     this.ticker = setInterval(() => this.tick(), this.tickEveryMs);
@@ -52,13 +59,24 @@ export class Liveness {
     return this.phase;
   }
 
-  get progress(): Progress {
-    return { phase: this.phase, atMs: this.progressAtMs, charsReceived: this.charsReceived };
+  get evidence(): Evidence {
+    return { phase: this.phase, charsReceived: this.charsReceived, firstTokenMs: this.firstTokenMs };
+  }
+
+  get progress(): OwnProgress {
+    return { ...this.evidence, atMs: this.progressAtMs, budgetMs: this.budgetMs };
+  }
+
+  /** The budget of `prefill` in this try; not below the stream gap. */
+  setPrefillBudget(ms: number): void {
+    this.prefillMs = ms;
+    this.arm();
   }
 
   /** The try's own work moved on, or content arrived: silence starts anew. */
   enter(phase: Phase): void {
     this.phase = phase;
+    if (phase === 'prefill') this.askedMs = performance.now();
     this.moved();
   }
 
@@ -73,6 +91,7 @@ export class Liveness {
   received(chars: number): void {
     if (chars === 0) return;
     this.charsReceived += chars;
+    if (this.askedMs !== null) this.firstTokenMs ??= Math.round(performance.now() - this.askedMs);
     this.moved();
   }
 
@@ -81,6 +100,10 @@ export class Liveness {
     this.isStopped = true;
     clearInterval(this.ticker);
     this.disarm();
+  }
+
+  private get budgetMs(): number {
+    return this.phase === 'prefill' ? this.prefillMs : this.options.budgetsMs[this.phase];
   }
 
   private moved(): void {
@@ -95,7 +118,7 @@ export class Liveness {
   private dueMs(): number | null {
     const earliestMs = this.beatMs + this.gapMs;
     if (this.phase === 'streaming') return this.hasMovedSinceBeat ? earliestMs : null;
-    const lastMs = this.progressMs + this.options.budgetsMs[this.phase] - this.timeoutMs;
+    const lastMs = this.progressMs + this.budgetMs - this.timeoutMs;
     if (lastMs <= this.beatMs) return null;
     return lastMs - earliestMs < this.gapMs ? Math.max(earliestMs, lastMs) : earliestMs;
   }
@@ -129,7 +152,7 @@ export class Liveness {
     const isLate = nowMs - this.tickMs > 2 * this.tickEveryMs;
     this.tickMs = nowMs;
     const silentMs = nowMs - this.progressMs;
-    const budgetMs = this.options.budgetsMs[this.phase];
+    const { budgetMs } = this;
     if (isLate || this.isWarned || silentMs < budgetMs * WARN_AT) return;
     this.isWarned = true;
     this.options.warn({ phase: this.phase, silentMs: Math.round(silentMs), budgetMs });

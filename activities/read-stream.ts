@@ -141,6 +141,8 @@ class StreamReader {
     const block: Block = { kind, text: '', ...optionsOf(part) };
     this.blocks.set(`${kind}/${part.id}`, block);
     this.reading.parts.push(block);
+    // Many servers open the text with an empty piece while they still read the prompt.
+    if (kind === 'text' && this.chars === 0) return;
     this.mark(kind === 'text' ? 'streaming' : 'reasoning');
   }
 
@@ -181,8 +183,8 @@ class StreamReader {
   }
 
   private content(phase: 'streaming' | 'reasoning' | 'thinkingGap', chars: number): void {
-    this.liveness.switchTo(phase);
     if (chars === 0) return;
+    this.liveness.switchTo(phase);
     this.hasContentSinceMark = true;
     this.liveness.received(chars);
     this.chars += chars;

@@ -32,6 +32,7 @@ import type { SessionView } from '../protocol/view.js';
 import { openStore } from '../store/open-store.js';
 import type { SessionRow, SessionStore, StoredOutcome } from '../store/session-store.js';
 import { followOutputs, type FollowOptions, type Journal } from './follow.js';
+import { withLiveProgress } from './live-progress.js';
 import { JournalWatch } from './journal-watch.js';
 import { toSignal, type MessageInput } from './message-input.js';
 import { SentMessage } from './sent-message.js';
@@ -147,10 +148,15 @@ export class SessionClient {
     this.reached.add(sessionId);
   }
 
-  /** The session's control state, from its workflow. @throws SessionError `unknown_session`, `not_read` when no worker answers. */
+  /**
+   * The session's control state, from its workflow, and the progress of a running model call, from the server.
+   * @throws SessionError `unknown_session`, `not_read` when no worker answers.
+   */
   async state(session: string): Promise<SessionView> {
     const { sessionId } = requireSessionId(session);
-    return this.ask(() => this.handle(sessionId).query<SessionView>(QUERY.state), sessionId);
+    const view = await this.ask(() => this.handle(sessionId).query<SessionView>(QUERY.state), sessionId);
+    if (!view.turn) return view;
+    return withLiveProgress(view, await this.ask(() => this.handle(sessionId).describe(), sessionId));
   }
 
   /** Goes on with a suspended session. */

@@ -1,6 +1,7 @@
 import type { OutcomeKind, TurnSource } from './fates.js';
+import type { Stall } from './liveness.js';
 import type { Output, TryNumber } from './outputs.js';
-import { UNKNOWN_USAGE, type Usage } from './usage.js';
+import { type Discards, UNKNOWN_USAGE, type Usage } from './usage.js';
 
 /** What a person sees of a session, as far as its outputs were read. */
 export interface Transcript {
@@ -16,7 +17,16 @@ export interface TurnTranscript {
   source: TurnSource | null;
   isSilent: boolean;
   items: TurnItem[];
-  ended: { outcome: OutcomeKind; reason: string | null; text: string; partial: string | null; usage: Usage } | null;
+  ended: TurnEnd | null;
+}
+
+export interface TurnEnd extends Partial<Discards> {
+  outcome: OutcomeKind;
+  reason: string | null;
+  text: string;
+  partial: string | null;
+  usage: Usage;
+  stall?: Stall;
 }
 
 export type TurnItem =
@@ -136,14 +146,22 @@ function takeNotice(transcript: Transcript, { turnId, code, message }: OfKind<'N
 
 /** The outcome says what stands: writers before it had a `partial` had none. */
 function end(turn: TurnTranscript, output: OfKind<'TurnEnded'>): TurnTranscript {
-  const { outcome, reason, text, usage } = output;
+  const { outcome, reason, text, usage, stall } = output;
   const partial = output.partial ?? null;
-  const ended = { outcome, reason, text, partial, usage: usage ?? UNKNOWN_USAGE };
+  const told = { ...discardsOf(output), ...(stall ? { stall } : {}) };
+  const ended: TurnEnd = { outcome, reason, text, partial, usage: usage ?? UNKNOWN_USAGE, ...told };
   const last = turn.items.findLast((item): item is TextItem => item.kind === 'text' && !item.isFinal);
   const standing = turn.items.filter((item) => item.kind !== 'text' || item.isFinal || item === last);
   if (partial === null) return { ...turn, items: standing.filter((item) => item !== last), ended };
   const kept: TurnItem = { ...(last ?? unseen(output)), text: partial, isPartial: true };
   return { ...turn, items: last ? standing.map((item) => (item === last ? kept : item)) : [...standing, kept], ended };
+}
+
+/** The fields are there only when something was discarded. */
+export function discardsOf(told: Partial<Discards>): Partial<Discards> {
+  const { discardedAttempts, discardedEstimatedInputTokens = null, discardedReceivedChars = 0 } = told;
+  if (discardedAttempts === undefined) return {};
+  return { discardedAttempts, discardedEstimatedInputTokens, discardedReceivedChars };
 }
 
 /** A reader that came late, or left deltas out, learns of the text by its end. */

@@ -1,5 +1,6 @@
 import type { ItemRecord, OutcomeKind, TurnSource } from './fates.js';
 import type { Part } from './messages.js';
+import type { Stall } from './liveness.js';
 import type { NewOutput, TryNumber } from './outputs.js';
 import type { Usage } from './usage.js';
 
@@ -104,6 +105,8 @@ export interface TurnOutcome {
   usage: Usage;
   startedAtMs: number;
   endedAtMs: number;
+  /** With `timeout`. */
+  stall?: Stall;
 }
 
 /** Session status as lists show it. */

@@ -17,12 +17,43 @@ export const DEFAULT_PHASE_BUDGETS_MS: PhaseBudgets = {
   finish: 60_000,
 };
 
-/** A try's newest sign of real progress, carried in heartbeat details and shown in the view. */
-export interface Progress {
+/** What a try has shown of itself so far. The store keeps it for the tries that follow. */
+export interface Evidence {
   phase: Phase;
-  /** Milliseconds since the epoch, by the worker's clock. */
-  atMs: number;
+  /** Of text, reasoning and tool arguments. */
   charsReceived: number;
+  /** Milliseconds from the sent request to the first content; `null` while there is none. */
+  firstTokenMs: number | null;
+}
+
+/** A try's newest sign of real progress: its heartbeat details. */
+export interface Progress extends Evidence {
+  /** Whose it is: the server hands on the details of an earlier attempt when the last one sent none. */
+  try: { dispatch: number; attempt: number };
+  /** When it was, in milliseconds since the epoch by the worker's clock. */
+  atMs: number;
+  /** Milliseconds that the phase may last without progress, in this try. */
+  budgetMs: number;
+}
+
+/** How the last call of a turn fell silent. */
+export interface Stall {
+  /** `null` when its worker stood still before it could say. */
+  phase: Phase | null;
+  /** Milliseconds without progress that the last try was allowed. */
+  budgetMs: number;
+  /** Tries of the call, the last one included. */
+  tries: number;
+  /** Milliseconds from the call's first dispatch to the end of its turn. */
+  elapsedMs: number;
+}
+
+/**
+ * Milliseconds that a resumed call may wait for its first content when a try before it had streamed some: a model that answered once is
+ * known to be there, so it gets less than the full budget of a first try, and never more.
+ */
+export function promotedPrefillMs(budgetsMs: PhaseBudgets, firstTokenMs: number | null): number {
+  return Math.min(budgetsMs.prefill, Math.max(budgetsMs.streaming, 2 * (firstTokenMs ?? 0)));
 }
 
 /** What a session schedules its calls by; a worker whose agent says otherwise answers `ProfileChanged`. */
@@ -46,6 +77,19 @@ export const DEFAULT_PROFILE: Profile = {
   providerWaitPerTurnMs: 15 * 60_000,
   redispatchesPerTurn: 20,
 };
+
+/** Milliseconds by which the server may notice a silence late, and wait before the next try. */
+const DETECTION_SLACK_MS = 2_500;
+
+/**
+ * The longest that a turn can go without a sign, in milliseconds: every try of a call silent in the worst way, each phase of it to the end
+ * of its budget. Then its end is reported. Waits that are told (provider, capacity, store) come on top.
+ */
+export function worstSilenceMs({ budgetsMs, resumesPerTurn }: Profile): number {
+  const { setup, connect, prefill, reasoning, thinkingGap, streaming, finish } = budgetsMs;
+  const silent = setup + connect + Math.max(prefill, reasoning, thinkingGap, streaming) + finish;
+  return (1 + resumesPerTurn) * (silent + DETECTION_SLACK_MS);
+}
 
 /** Two profiles are the same when their versions are; readable, so that a history shows what a call was scheduled by. */
 export function profileVersion(profile: Profile): string {

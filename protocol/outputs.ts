@@ -1,6 +1,6 @@
 import type { Disposition, OutcomeKind, TurnSource } from './fates.js';
-import type { Phase } from './liveness.js';
-import type { Usage } from './usage.js';
+import type { Phase, Stall } from './liveness.js';
+import type { Discards, Usage } from './usage.js';
 
 /** A try of a model call: dispatches are counted by the session, attempts by Temporal; compared in this order. */
 export interface TryNumber {
@@ -59,7 +59,10 @@ export type OutputBody =
       usage: Usage;
       source: TurnSource;
       silent: boolean;
-    } & OfTurn);
+      /** With `timeout`. */
+      stall?: Stall;
+    } & OfTurn &
+      Partial<Discards>);
 
 export type OutputKind = OutputBody['kind'];
 

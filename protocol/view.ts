@@ -1,5 +1,5 @@
 import type { OutcomeKind, TurnSource } from './fates.js';
-import type { Profile } from './liveness.js';
+import type { Phase, Profile } from './liveness.js';
 import type { Usage } from './usage.js';
 import type { SessionStatus } from './calls.js';
 
@@ -22,6 +22,8 @@ export interface SessionView {
   /** Model of the last completed call. */
   model: string | null;
   profile: Profile;
+  /** Milliseconds after which the end of a turn is reported at the latest when nothing moves any more; waits that are told come on top. */
+  worstSilenceMs: number;
   /** Events of the current run's history. */
   historyEvents: number;
 }
@@ -32,5 +34,16 @@ export interface TurnView {
   startedAtMs: number;
   step: string;
   items: string[];
+  lastProgress: TurnProgress;
   budgets: Record<'resumes' | 'steps' | 'redispatches' | 'providerWaitMs', { used: number; limit: number }>;
+}
+
+/** What moved a turn last. */
+export interface TurnProgress {
+  /** `content`: a model call that runs received some, as its worker told the server; the others are the session's own. */
+  kind: 'turn_started' | 'call_completed' | 'tool_finished' | 'content';
+  /** Where the model call stood then; `null` for the session's own. */
+  phase: Phase | null;
+  /** Milliseconds since the epoch. */
+  atMs: number;
 }

@@ -2,7 +2,7 @@ import type { NewOutput } from '../protocol/outputs.js';
 import type { Tx } from './schema.js';
 import { type BeginTry, StaleTryError, TranscriptMissingError } from './session-store.js';
 import type { LockedSession } from './sessions.js';
-import { closeCalls } from './streams.js';
+import { callsOf, closeCalls } from './streams.js';
 
 /**
  * A chain is one life of a session's workflow. When the workflow ended and the id was started anew, the new chain knows no head:
@@ -44,7 +44,8 @@ export async function enterChain(tx: Tx, session: LockedSession, nowMs: number):
     .where('session_id', '=', session.session_id)
     .where('fate', '=', 'pending')
     .execute();
-  return closeCalls(tx, { sessionId: session.session_id }, nowMs);
+  const sessionId = session.session_id;
+  return closeCalls(tx, { sessionId, calls: await callsOf(tx, { sessionId }), keepsPartial: false }, nowMs);
 }
 
 export async function hasEnded(tx: Tx, sessionId: string, chain: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { RecordInput, TryRef } from '../protocol/calls.js';
+import type { Evidence } from '../protocol/liveness.js';
 import type { NewOutput } from '../protocol/outputs.js';
 import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
@@ -20,6 +21,7 @@ import type {
   Renewal,
   SessionStore,
   TakeOver,
+  TryEnd,
 } from './session-store.js';
 import { findSession, lastSeqs, listSessions } from './sessions.js';
 import { beginTool, finishTool } from './tools.js';
@@ -39,16 +41,17 @@ export class KyselySessionStore implements SessionStore {
     return this.#data.write((tx) => beginTry(tx, begin, Date.now()));
   }
 
-  async appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]) {
-    if (outputs.length > 0) await this.#data.write((tx) => appendTryOutputs(tx, tryRef, outputs, Date.now()));
+  async appendTryOutputs(tryRef: TryRef, outputs: NewOutput[], evidence?: Evidence) {
+    if (outputs.length === 0 && !evidence) return;
+    await this.#data.write((tx) => appendTryOutputs(tx, { tryRef, outputs, evidence }, Date.now()));
   }
 
   finishTry(finish: FinishTry) {
     return this.#data.write((tx) => finishTry(tx, finish, Date.now()));
   }
 
-  endTry(tryRef: TryRef) {
-    return this.#data.write((tx) => endTry(tx, tryRef, Date.now()));
+  endTry(tryRef: TryRef, how: TryEnd = { isRefused: false }) {
+    return this.#data.write((tx) => endTry(tx, { ...tryRef, ...how }, Date.now()));
   }
 
   transcript(sessionId: string, head: string | null) {

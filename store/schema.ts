@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { SessionStatus } from '../protocol/calls.js';
 import type { Fate, OutcomeKind } from '../protocol/fates.js';
+import type { Phase } from '../protocol/liveness.js';
 
 /**
  * The tables as the query layer sees them. Portable types only: text, whole numbers, bytes; truth values are 0 and 1; JSON is text.
@@ -43,6 +44,8 @@ export interface SessionsTable {
   last_outcome: OutcomeKind | null;
   /** Of the turn with the last outcome: by the session's clock, which puts its turns in order. */
   last_turn_started_at_ms: number | null;
+  /** Of the last completed call: what a discarded try is estimated by. */
+  last_input_tokens: number | null;
   created_at_ms: number;
   updated_at_ms: number;
 }
@@ -104,6 +107,13 @@ export interface TriesTable {
   streamed: Flag;
   /** The session's newest output when the try began: what it streamed comes after. */
   began_at_seq: number;
+  phase: Phase | null;
+  chars_received: number;
+  first_token_ms: number | null;
+  /** The session's `last_input_tokens` when the try began. */
+  estimated_input_tokens: number | null;
+  /** The provider was not asked, or refused: nothing was generated. */
+  refused: Flag;
 }
 
 export interface ItemsTable {
@@ -138,6 +148,10 @@ export interface OutcomesTable {
   segments: string;
   partial: string | null;
   usage: string;
+  /** JSON of what was discarded, `null` when nothing was. */
+  discards: string | null;
+  /** JSON of how a turn's last call fell silent. */
+  stall: string | null;
   started_at_ms: number;
   ended_at_ms: number;
 }

@@ -1,7 +1,8 @@
 import type { AppendItem, CallModelResult, RecordInput, SessionStatus, TryRef } from '../protocol/calls.js';
 import type { ItemRecord, OutcomeKind, TurnSource } from '../protocol/fates.js';
 import type { NewOutput, Output, OutputKind } from '../protocol/outputs.js';
-import type { Usage } from '../protocol/usage.js';
+import type { Evidence, Phase, Stall } from '../protocol/liveness.js';
+import type { Discards, Usage } from '../protocol/usage.js';
 
 /**
  * The port to everything a session keeps outside Temporal: transcript, outputs, calls, outcomes.
@@ -16,15 +17,15 @@ import type { Usage } from '../protocol/usage.js';
 export interface SessionStore {
   /** Opens a try: dedupe, fence, inputs, outputs known at dispatch and the registry row, before anything is paid. Throws `SessionDrainingError` when the session drains and the call was tried before. */
   beginTry(begin: BeginTry): Promise<BegunTry>;
-  /** Adds what a running try streamed. Fenced. */
-  appendTryOutputs(tryRef: TryRef, outputs: NewOutput[]): Promise<void>;
+  /** Adds what a running try streamed, and what it has shown of itself so far. Fenced. */
+  appendTryOutputs(tryRef: TryRef, outputs: NewOutput[], evidence?: Evidence): Promise<void>;
   /**
    * Ends a call with its result: assistant entry, outputs, result row, the session's head; and with it its turn, when it was the last one.
    * Fenced. Repeated by the same try it changes nothing.
    */
   finishTry(finish: FinishTry): Promise<void>;
   /** Takes a try that ended without a result off the registry; a finished one is off already. Not fenced, never throws `StaleTryError`; an unknown try is ignored. */
-  endTry(tryRef: TryRef): Promise<void>;
+  endTry(tryRef: TryRef, how?: TryEnd): Promise<void>;
 
   /** The chain of entries from the root to `head`, oldest first. Throws `TranscriptMissingError` when any is absent. */
   transcript(sessionId: string, head: string | null): Promise<Entry[]>;
@@ -109,11 +110,33 @@ export type BegunTry =
       repeats: ItemRecord[];
       /** What the user should be told; the same for every try of the call, and for later calls until the session has a head. */
       notices: string[];
+      /** `null` for the first try of the call. */
+      earlier: EarlierTries | null;
     }
   /** The call has a result already: a try that crashed after finishing is not paid again. */
   | { kind: 'finished'; result: CallModelResult }
   /** The first message of `append` belongs to another turn. Nothing was written but the `MessageReceived` of the repeat. */
   | { kind: 'repeated'; first: ItemRecord };
+
+/** How a try ended that has no result. */
+export interface TryEnd {
+  /** The provider was not asked, or refused: nothing was generated. */
+  isRefused: boolean;
+  evidence?: Evidence;
+}
+
+/** What the tries of a call before this one have shown, all together. */
+export interface EarlierTries {
+  count: number;
+  /** Any of them had received content. */
+  hasStreamed: boolean;
+  /** The longest that one of them waited for its first content. */
+  firstTokenMs: number | null;
+  /** Where the newest of them was seen last. */
+  phase: Phase | null;
+  /** Input tokens that a try of this call takes, estimated by the session's last completed call. */
+  estimatedInputTokens: number | null;
+}
 
 export interface FinishTry extends TryRef {
   turnId: string;
@@ -265,7 +288,7 @@ export interface OutputQuery {
   kinds?: readonly OutputKind[];
 }
 
-export interface StoredOutcome {
+export interface StoredOutcome extends Partial<Discards> {
   sessionId: string;
   turnId: string;
   outcome: OutcomeKind;
@@ -281,6 +304,8 @@ export interface StoredOutcome {
   usage: Usage;
   startedAtMs: number;
   endedAtMs: number;
+  /** With `timeout`. */
+  stall?: Stall;
 }
 
 export interface SessionRow {

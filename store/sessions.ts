@@ -31,6 +31,7 @@ export function enterSession(
     last_seq: 0,
     last_outcome: null,
     last_turn_started_at_ms: null,
+    last_input_tokens: null,
     created_at_ms: nowMs,
     updated_at_ms: nowMs,
   };

@@ -1,30 +1,56 @@
 import type { DiscardReason, NewOutput, TryNumber } from '../protocol/outputs.js';
+import type { Discards } from '../protocol/usage.js';
 import type { Tx } from './schema.js';
 
+/** A call of a turn, as far as ending the turn depends on it. */
+export interface TurnCall {
+  callId: string;
+  turnId: string;
+  newest: TryNumber;
+  isOpen: boolean;
+  hasResult: boolean;
+}
+
+/** The calls of a turn, or of the whole session those that may still write. */
+export async function callsOf(tx: Tx, { sessionId, turnId }: { sessionId: string; turnId?: string }) {
+  const calls = tx
+    .selectFrom('calls')
+    .select(['call_id', 'turn_id', 'newest_dispatch', 'newest_attempt', 'closed', 'result'])
+    .where('session_id', '=', sessionId);
+  const rows = await (
+    turnId === undefined ? calls.where('closed', '=', 0) : calls.where('turn_id', '=', turnId)
+  ).execute();
+  return rows.map((row): TurnCall => ({
+    callId: row.call_id,
+    turnId: row.turn_id,
+    newest: { dispatch: row.newest_dispatch, attempt: row.newest_attempt },
+    isOpen: row.closed === 0,
+    hasResult: row.result !== null,
+  }));
+}
+
 /**
- * Closes the calls of a turn, or of the whole session, that have no result: their tries may not write any more,
- * and what these showed is taken back, except, for a partial text that is kept, what the newest showed. Returns the outputs that tell so.
+ * Closes those of the calls that have no result: their tries may not write any more, and what these showed is taken back, except, for a
+ * partial text that is kept, what the newest showed. Returns the outputs that tell so.
  */
 export async function closeCalls(
   tx: Tx,
-  scope: { sessionId: string; turnId?: string; keepsPartial?: boolean },
+  scope: { sessionId: string; calls: readonly TurnCall[]; keepsPartial: boolean },
   nowMs: number,
 ): Promise<NewOutput[]> {
-  const calls = await openCalls(tx, scope);
-  if (calls.length === 0) return []; // the usual end of a turn: every call was answered
+  const { sessionId, keepsPartial } = scope;
   const discards: NewOutput[] = [];
-  for (const call of calls) {
-    const { newestDispatch: dispatch, newestAttempt: attempt, ...ids } = call;
-    const except = scope.keepsPartial ? { except: { dispatch, attempt } } : {};
-    const tries = { sessionId: scope.sessionId, ...ids, ...except };
-    discards.push(...(await discardStreams(tx, tries, () => 'turn_ended')));
+  for (const call of scope.calls.filter(({ isOpen }) => isOpen)) {
+    const tries = await triesOf(tx, { sessionId, callId: call.callId });
+    const taken = keepsPartial ? tries.filter((tried) => !isSameTry(tried, call.newest)) : tries;
+    discards.push(...discardsOf(call, taken, () => 'turn_ended'));
     await tx
       .updateTable('calls')
       .set({ closed: 1 })
-      .where('session_id', '=', scope.sessionId)
+      .where('session_id', '=', sessionId)
       .where('call_id', '=', call.callId)
       .execute();
-    await endTries(tx, { sessionId: scope.sessionId, callId: call.callId }, nowMs);
+    await endTries(tx, { sessionId, callId: call.callId }, nowMs);
   }
   return discards;
 }
@@ -40,57 +66,62 @@ export async function endTries(tx: Tx, call: { sessionId: string; callId: string
     .execute();
 }
 
-function openCalls(tx: Tx, { sessionId, turnId }: { sessionId: string; turnId?: string }) {
-  const open = tx
-    .selectFrom('calls')
-    .select([
-      'call_id as callId',
-      'turn_id as turnId',
-      'newest_dispatch as newestDispatch',
-      'newest_attempt as newestAttempt',
-    ])
-    .where('session_id', '=', sessionId)
-    .where('closed', '=', 0);
-  return (turnId === undefined ? open : open.where('turn_id', '=', turnId)).execute();
-}
+export type StoredTry = Awaited<ReturnType<typeof triesOf>>[number];
 
-export interface CallTries {
-  sessionId: string;
-  turnId: string;
-  callId: string;
-  /** The try whose text stays. */
-  except?: TryNumber;
-}
-
-/**
- * The `TextStreamDiscarded` of every try of an unfinished call that showed something (P6). Its key names the try, so the journal
- * takes it once, with the reason that came first.
- */
-export async function discardStreams(
-  tx: Tx,
-  call: CallTries,
-  reasonFor: (tried: TryNumber) => DiscardReason,
-): Promise<NewOutput[]> {
-  const streams = (await streamedTries(tx, call)).filter((tried) => !isSameTry(tried, call.except));
-  return streams.map((tried) => toDiscard(call, tried, reasonFor(tried)));
-}
-
-function streamedTries(tx: Tx, { sessionId, callId }: CallTries): Promise<TryNumber[]> {
+/** Oldest first. */
+export function triesOf(tx: Tx, { sessionId, callId }: { sessionId: string; callId: string }) {
   return tx
     .selectFrom('tries')
-    .select(['dispatch', 'attempt'])
+    .select(['dispatch', 'attempt', 'streamed', 'phase'])
+    .select(['chars_received as charsReceived', 'first_token_ms as firstTokenMs'])
+    .select(['estimated_input_tokens as estimatedInputTokens', 'refused'])
     .where('session_id', '=', sessionId)
     .where('call_id', '=', callId)
-    .where('streamed', '=', 1)
     .orderBy('dispatch')
     .orderBy('attempt')
     .execute();
 }
 
-function toDiscard({ turnId, callId }: CallTries, tried: TryNumber, reason: DiscardReason): NewOutput {
-  const key = `${callId}/${tried.dispatch}.${tried.attempt}/discarded`;
-  return { kind: 'TextStreamDiscarded', key, turnId, callId, try: tried, reason, phase: null };
+/**
+ * The `TextStreamDiscarded` of every one of the tries that showed something (P6). Its key names the try, so the journal takes it once,
+ * with the reason that came first.
+ */
+export function discardsOf(
+  { callId, turnId }: { callId: string; turnId: string },
+  tries: readonly StoredTry[],
+  reasonFor: (tried: TryNumber) => DiscardReason,
+): NewOutput[] {
+  return tries
+    .filter(({ streamed }) => streamed === 1)
+    .map(({ dispatch, attempt, phase }): NewOutput => {
+      const tried = { dispatch, attempt };
+      const key = `${callId}/${dispatch}.${attempt}/discarded`;
+      return { kind: 'TextStreamDiscarded', key, turnId, callId, try: tried, reason: reasonFor(tried), phase };
+    });
 }
+
+/** What the turn's calls cost beyond the tries that completed them; `null` when nothing. */
+export async function discardedIn(tx: Tx, sessionId: string, calls: readonly TurnCall[]): Promise<Discards | null> {
+  const discarded: StoredTry[] = [];
+  for (const call of calls.filter(mayHaveDiscards)) {
+    const isDiscarded = (tried: StoredTry) => tried.refused === 0 && !(call.hasResult && isSameTry(tried, call.newest));
+    discarded.push(...(await triesOf(tx, { sessionId, callId: call.callId })).filter(isDiscarded));
+  }
+  if (discarded.length === 0) return null;
+  const estimates = discarded.map((tried) => tried.estimatedInputTokens);
+  return {
+    discardedAttempts: discarded.length,
+    discardedEstimatedInputTokens: estimates.includes(null) ? null : sum(estimates.map(Number)),
+    discardedReceivedChars: sum(discarded.map((tried) => tried.charsReceived)),
+  };
+}
+
+/** The usual call has one try, and that one completed it. */
+function mayHaveDiscards({ newest, hasResult }: TurnCall): boolean {
+  return !hasResult || newest.dispatch > 1 || newest.attempt > 1;
+}
+
+const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 export function isSameTry(left: TryNumber, right: TryNumber | undefined): boolean {
   return right !== undefined && left.dispatch === right.dispatch && left.attempt === right.attempt;

@@ -1,15 +1,25 @@
+import type { Evidence } from '../protocol/liveness.js';
 import type { NewOutput } from '../protocol/outputs.js';
 import type { TryRef } from '../protocol/calls.js';
+import { inputTokens } from '../protocol/usage.js';
 import { enterChain, findStart, type Start } from './chains.js';
 import { type Claims, findClaims, repeatOutput, takeItems } from './claims.js';
 import { requireNotDraining } from './drains.js';
 import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, requireSameInput, resultOf } from './fence.js';
 import { saveSession } from './outputs.js';
 import { record } from './record.js';
-import type { Tx } from './schema.js';
-import { assistantEntryId, type BeginTry, type BegunTry, type EntryContent, type FinishTry } from './session-store.js';
+import type { TriesTable, Tx } from './schema.js';
+import {
+  assistantEntryId,
+  type BeginTry,
+  type BegunTry,
+  type EarlierTries,
+  type EntryContent,
+  type FinishTry,
+  type TryEnd,
+} from './session-store.js';
 import { enterSession, type LockedSession, lockSession } from './sessions.js';
-import { discardStreams, endTries } from './streams.js';
+import { discardsOf, endTries, isSameTry, type StoredTry, triesOf } from './streams.js';
 import { addEntries, appendInputs } from './transcript.js';
 
 /**
@@ -64,34 +74,45 @@ async function open(tx: Tx, { session, begin, call, start, claims, nowMs }: Open
   const ofOldChain = start.startsChain ? await enterChain(tx, session, nowMs) : [];
   await takeItems(tx, begin, claims);
   const base = await appendInputs(tx, begin, start.base, claims, nowMs);
-  const ofEarlierTries = call ? await discardEarlierTries(tx, begin) : [];
+  const earlier = call ? (await triesOf(tx, begin)).filter((tried) => !isSameTry(tried, begin)) : [];
+  const ofEarlierTries = discardsOf(begin, earlier, (tried) =>
+    tried.dispatch === begin.dispatch ? 'resumed' : 'redispatched',
+  );
   const ofRepeats = [...claims.repeats].map(([place, repeat]) => repeatOutput(begin, place, repeat));
   const outputs = [...ofOldChain, ...begin.outputs, ...ofRepeats, ...ofEarlierTries];
   const chain = start.startsChain ? { chain: begin.chain, chain_base: session.head } : {};
   await saveSession(tx, session, outputs, { status: 'running', agent: begin.agent, ...chain }, nowMs);
-  await registerTry(tx, { begin, base, afterSeq: session.last_seq, nowMs });
+  await registerTry(tx, { begin, base, session, nowMs });
   return {
     kind: 'begun',
     base,
     repeats: [...claims.repeats.values()].map((repeat) => repeat.first),
     notices: start.notices,
+    earlier: allTogether(earlier, session.last_input_tokens),
   };
 }
 
-function discardEarlierTries(tx: Tx, begin: BeginTry): Promise<NewOutput[]> {
-  return discardStreams(tx, { ...begin, except: begin }, (tried) =>
-    tried.dispatch === begin.dispatch ? 'resumed' : 'redispatched',
-  );
+function allTogether(earlier: StoredTry[], estimatedInputTokens: number | null): EarlierTries | null {
+  const newest = earlier.at(-1);
+  if (!newest) return null;
+  const firstTokens = earlier.flatMap(({ firstTokenMs }) => (firstTokenMs === null ? [] : [firstTokenMs]));
+  return {
+    count: earlier.length,
+    hasStreamed: earlier.some(({ streamed, charsReceived }) => streamed === 1 || charsReceived > 0),
+    firstTokenMs: firstTokens.length === 0 ? null : Math.max(...firstTokens),
+    phase: newest.phase,
+    estimatedInputTokens,
+  };
 }
 
 interface Registration {
   begin: BeginTry;
   base: string | null;
-  afterSeq: number;
+  session: LockedSession;
   nowMs: number;
 }
 
-async function registerTry(tx: Tx, { begin, base, afterSeq, nowMs }: Registration): Promise<void> {
+async function registerTry(tx: Tx, { begin, base, session, nowMs }: Registration): Promise<void> {
   const newest = { newest_dispatch: begin.dispatch, newest_attempt: begin.attempt };
   const call = { session_id: begin.sessionId, call_id: begin.callId };
   await tx
@@ -110,21 +131,28 @@ async function registerTry(tx: Tx, { begin, base, afterSeq, nowMs }: Registratio
       started_at_ms: nowMs,
       ended_at_ms: null,
       streamed: 0,
-      began_at_seq: afterSeq,
+      began_at_seq: session.last_seq,
+      phase: null,
+      chars_received: 0,
+      first_token_ms: null,
+      estimated_input_tokens: session.last_input_tokens,
+      refused: 0,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
 
-export async function appendTryOutputs(
-  tx: Tx,
-  tryRef: TryRef,
-  outputs: readonly NewOutput[],
-  nowMs: number,
-): Promise<void> {
+interface Appending {
+  tryRef: TryRef;
+  outputs: readonly NewOutput[];
+  evidence: Evidence | undefined;
+}
+
+export async function appendTryOutputs(tx: Tx, { tryRef, outputs, evidence }: Appending, nowMs: number): Promise<void> {
   const session = await lockSession(tx, tryRef.sessionId);
   requireOpen(await fenceWrite(tx, tryRef), tryRef);
-  if (outputs.some(isStreamed)) await markStreamed(tx, tryRef);
+  const shown = { ...toColumns(evidence), ...(outputs.some(isStreamed) ? { streamed: 1 as const } : {}) };
+  if (Object.keys(shown).length > 0) await changeTry(tx, tryRef, shown).execute();
   if (session) await saveSession(tx, session, outputs, {}, nowMs);
 }
 
@@ -132,16 +160,20 @@ function isStreamed({ kind }: NewOutput): boolean {
   return kind === 'TextDelta' || kind === 'ReasoningDelta';
 }
 
-async function markStreamed(tx: Tx, { sessionId, callId, dispatch, attempt }: TryRef): Promise<void> {
-  await tx
+function toColumns(evidence: Evidence | undefined): Partial<TriesTable> {
+  if (!evidence) return {};
+  const { phase, charsReceived, firstTokenMs } = evidence;
+  return { phase, chars_received: charsReceived, first_token_ms: firstTokenMs };
+}
+
+function changeTry(tx: Tx, { sessionId, callId, dispatch, attempt }: TryRef, change: Partial<TriesTable>) {
+  return tx
     .updateTable('tries')
-    .set({ streamed: 1 })
+    .set(change)
     .where('session_id', '=', sessionId)
     .where('call_id', '=', callId)
     .where('dispatch', '=', dispatch)
-    .where('attempt', '=', attempt)
-    .where('streamed', '=', 0)
-    .execute();
+    .where('attempt', '=', attempt);
 }
 
 export async function finishTry(tx: Tx, finish: FinishTry, nowMs: number): Promise<void> {
@@ -155,7 +187,7 @@ export async function finishTry(tx: Tx, finish: FinishTry, nowMs: number): Promi
   await addEntries(tx, [
     { session_id: finish.sessionId, entry_id: head, parent_id: call.base, content: JSON.stringify(content) },
   ]);
-  await saveSession(tx, session, finish.outputs, { head }, nowMs);
+  await saveSession(tx, session, finish.outputs, { head, last_input_tokens: inputTokens(finish.usage) }, nowMs);
   await closeCall(tx, finish);
   await endTries(tx, finish, nowMs);
   if (finish.settles) await record(tx, finish.settles, nowMs);
@@ -177,14 +209,9 @@ async function closeCall(tx: Tx, { sessionId, callId, result }: FinishTry): Prom
     .execute();
 }
 
-export async function endTry(tx: Tx, { sessionId, callId, dispatch, attempt }: TryRef, nowMs: number): Promise<void> {
-  await tx
-    .updateTable('tries')
-    .set({ ended_at_ms: nowMs })
-    .where('session_id', '=', sessionId)
-    .where('call_id', '=', callId)
-    .where('dispatch', '=', dispatch)
-    .where('attempt', '=', attempt)
+export async function endTry(tx: Tx, ending: TryRef & TryEnd, nowMs: number): Promise<void> {
+  const refused = ending.isRefused ? 1 : 0;
+  await changeTry(tx, ending, { ...toColumns(ending.evidence), ended_at_ms: nowMs, refused })
     .where('ended_at_ms', 'is', null)
     .execute();
 }

@@ -13,9 +13,8 @@ export function toCallFailure(error: unknown): CallFailure {
 
 function fromTimeout(cause: TimeoutFailure): CallFailure {
   if (cause.timeoutType !== 'HEARTBEAT') return failure('OtherTimeout', `${cause.timeoutType} timeout`);
-  const progress = cause.lastHeartbeatDetails as Partial<Progress> | undefined;
-  const phase = progress?.phase ?? null;
-  return failure('HeartbeatTimeout', `no progress within the budget${phase ? ` of phase "${phase}"` : ''}`, { phase });
+  const progress = (cause.lastHeartbeatDetails ?? null) as Partial<Progress> | null;
+  return failure('HeartbeatTimeout', 'no progress within the budget', { progress });
 }
 
 function fromApplicationFailure(cause: ApplicationFailure): CallFailure {
@@ -31,7 +30,17 @@ function fromApplicationFailure(cause: ApplicationFailure): CallFailure {
 }
 
 function failure(type: CallFailure['type'], message: string, rest: Partial<CallFailure> = {}): CallFailure {
-  return { type, message, attempt: null, phase: null, retryAfterMs: null, inputAtFault: false, profile: null, ...rest };
+  return {
+    type,
+    message,
+    attempt: null,
+    phase: null,
+    retryAfterMs: null,
+    inputAtFault: false,
+    profile: null,
+    progress: null,
+    ...rest,
+  };
 }
 
 function isFailureType(type: string | null | undefined): type is FailureType {

@@ -100,9 +100,10 @@ function followOnScreen(client: SessionClient, session: string, sent: SentMessag
   };
 }
 
-function endLines({ outcome, reason, usage, partial }: StoredOutcome): string {
+function endLines(ended: StoredOutcome): string {
+  const { outcome, reason, usage, partial } = ended;
   const unfinished = partial === null ? '' : `[stopped before it was complete: ${partial} …]\n`;
   const ending = outcome === 'completed' && !reason ? '' : `[turn ${outcome}${reason ? `: ${reason}` : ''}]\n`;
-  const tokens = renderUsage(usage);
+  const tokens = renderUsage(usage, ended);
   return `${unfinished}${ending}${tokens === '' ? '' : `${tokens}\n`}`;
 }

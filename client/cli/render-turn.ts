@@ -1,5 +1,5 @@
-import type { TurnItem, TurnTranscript } from '../../protocol/accumulate.js';
-import type { Usage } from '../../protocol/usage.js';
+import type { TurnEnd, TurnItem, TurnTranscript } from '../../protocol/accumulate.js';
+import type { Discards, Usage } from '../../protocol/usage.js';
 
 /** A turn as text for a terminal: each item begins on a line of its own. Pure, so that the terminal can be made to show exactly this. */
 export function renderTurn(turn: TurnTranscript): string {
@@ -23,13 +23,26 @@ function renderItem(item: TurnItem): string {
   }
 }
 
-function renderEnd({ outcome, reason, usage }: NonNullable<TurnTranscript['ended']>): string {
+function renderEnd(end: TurnEnd): string {
+  const { outcome, reason, usage } = end;
   const why = reason ? `: ${reason}` : '';
   const ending = outcome === 'completed' && !reason ? '' : `[turn ${outcome}${why}]\n`;
-  return `${ending}${renderUsage(usage)}`;
+  return `${ending}${renderUsage(usage, end)}`;
 }
 
-export function renderUsage(usage: Usage): string {
+/** What was discarded stands apart from what the completed calls used; an estimate that nobody can give is left out. */
+export function renderUsage(usage: Usage, discards: Partial<Discards> = {}): string {
+  const parts = [renderTokens(usage), renderDiscards(discards)].filter((part) => part !== '');
+  return parts.length === 0 ? '' : `(${parts.join('; ')})`;
+}
+
+function renderDiscards({ discardedAttempts, discardedEstimatedInputTokens: estimate }: Partial<Discards>): string {
+  if (discardedAttempts === undefined) return '';
+  const tries = `discarded: ${discardedAttempts} ${discardedAttempts === 1 ? 'try' : 'tries'}`;
+  return estimate === null || estimate === undefined ? tries : `${tries}, about ${estimate} input tokens`;
+}
+
+function renderTokens(usage: Usage): string {
   const parts = [
     ['input', usage.uncachedInputTokens],
     ['cache read', usage.cacheReadTokens],
@@ -38,7 +51,7 @@ export function renderUsage(usage: Usage): string {
   ]
     .filter(([label, count]) => count !== null && (count !== 0 || label === 'output'))
     .map(([label, count]) => `${count} ${label}`);
-  return parts.length === 0 ? '' : `(tokens: ${parts.join(', ')})`;
+  return parts.length === 0 ? '' : `tokens: ${parts.join(', ')}`;
 }
 
 function oneLine(text: string): string {

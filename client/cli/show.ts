@@ -1,4 +1,4 @@
-import type { SessionView } from '../../protocol/view.js';
+import type { SessionView, TurnProgress } from '../../protocol/view.js';
 import type { SessionRow } from '../../store/session-store.js';
 import { SessionError } from '../session-error.js';
 import { withClient, type ConnectionFlags } from './connect.js';
@@ -37,6 +37,7 @@ function renderView(view: SessionView): string {
     ['turn', turn ? `${turn.turnId}, ${turn.source.kind} ${turn.source.key}; ${turn.step}` : 'none'],
     ...(turn
       ? [
+          ['last progress', renderProgress(turn.lastProgress)],
           [
             'budgets',
             Object.entries(turn.budgets)
@@ -51,10 +52,20 @@ function renderView(view: SessionView): string {
       `${view.turns}${lastOutcome ? `; last ${lastOutcome.outcome}${lastOutcome.reason ? `: ${lastOutcome.reason}` : ''}` : ''}`,
     ],
     ['usage', renderUsage(view.usage) || 'unknown'],
-    ['silence allowed', budgets.join(', ')],
+    [
+      'silence allowed',
+      `${budgets.join(', ')}; a turn in which nothing moves ends within ${minutes(view.worstSilenceMs)}`,
+    ],
   ];
   return `${lines.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join('\n')}\n`;
 }
+
+function renderProgress({ kind, phase, atMs }: TurnProgress): string {
+  const where = phase === null ? '' : `, phase ${phase}`;
+  return `${kind.replaceAll('_', ' ')}${where}, ${new Date(atMs).toISOString()}`;
+}
+
+const minutes = (ms: number): string => `${Math.ceil(ms / 6_000) / 10} min`;
 
 function renderRow(row: SessionRow): string {
   return `${row.sessionId}: ${row.status}, agent ${row.agent}, ${row.turns} turns, last ${row.lastOutcome ?? 'none'}, updated ${new Date(row.updatedAtMs).toISOString()}\n`;

@@ -265,7 +265,7 @@ test('an empty delta moves nothing', () => {
   pass(GAP);
   each.liveness.received(0);
   pass(5 * T);
-  expect(each.liveness.progress).toEqual({ phase: 'streaming', atMs, charsReceived: 0 });
+  expect(each.liveness.progress).toMatchObject({ phase: 'streaming', atMs, charsReceived: 0, firstTokenMs: null });
   expect(each.beats).toEqual([GAP]);
 });
 
@@ -276,7 +276,13 @@ test('progress tells the phase, the time and the characters', () => {
   liveness.received(5);
   liveness.received(6);
   pass(500);
-  expect(liveness.progress).toEqual({ phase: 'streaming', atMs: START + 2_000, charsReceived: 11 });
+  expect(liveness.progress).toEqual({
+    phase: 'streaming',
+    atMs: START + 2_000,
+    charsReceived: 11,
+    firstTokenMs: null,
+    budgetMs: T,
+  });
 });
 
 describe('a warning', () => {

@@ -18,7 +18,10 @@ function aJournal(write: () => Promise<void> = () => Promise.resolve()) {
     batches.push(outputs);
     await write();
   };
-  return { journal: new TryJournal({ appendTryOutputs }, REF, (error) => failures.push(error)), batches, failures };
+  const evidence = () => ({ phase: 'streaming' as const, charsReceived: 1, firstTokenMs: 1 });
+  const journal = new TryJournal({ appendTryOutputs }, REF, evidence, (error) => failures.push(error));
+  journal.open();
+  return { journal, batches, failures };
 }
 
 /** Outputs in short words. */

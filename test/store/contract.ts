@@ -3,6 +3,7 @@ import { describeBlobs } from './contract/blobs.js';
 import { describeChains } from './contract/chains.js';
 import { describeClaims } from './contract/claims.js';
 import { describeDiscards } from './contract/discards.js';
+import { describeEvidence } from './contract/evidence.js';
 import { describeFence } from './contract/fence.js';
 import { describeFinishing } from './contract/finishing.js';
 import { describeJournal } from './contract/journal.js';
@@ -27,6 +28,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('finishing a try', () => describeFinishing(fixture));
     describe('the fence', () => describeFence(fixture));
     describe('text of discarded tries', () => describeDiscards(fixture));
+    describe('evidence of tries', () => describeEvidence(fixture));
     describe('a session started anew', () => describeChains(fixture));
     describe('tools', () => describeTools(fixture));
     describe('stopping', () => describeStopping(fixture));

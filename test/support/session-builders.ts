@@ -160,7 +160,7 @@ function finished(state: SessionState, result: CallModelResult): SessionEvent {
 }
 
 export function aFailure(type: CallFailure['type'], over: Partial<CallFailure> = {}): CallFailure {
-  const details = { attempt: 1, phase: null, retryAfterMs: null, inputAtFault: false, profile: null };
+  const details = { attempt: 1, phase: null, retryAfterMs: null, inputAtFault: false, profile: null, progress: null };
   return { type, message: `${type} happened`, ...details, ...over };
 }
 

@@ -1,6 +1,6 @@
 import type { CallModelResult } from '../../protocol/calls.js';
 import type { FailureType } from '../../protocol/failures.js';
-import type { Profile } from '../../protocol/liveness.js';
+import type { Profile, Progress } from '../../protocol/liveness.js';
 
 /** What happened: the only input of `transition`. */
 export type SessionEvent =
@@ -30,6 +30,8 @@ export interface CallFailure {
   retryAfterMs: number | null;
   inputAtFault: boolean;
   profile: Profile | null;
+  /** The newest heartbeat that the server had, of whichever attempt; fields may be missing in those of older workers. */
+  progress: Partial<Progress> | null;
 }
 
 /** Facts of the moment that an event is applied in. */

@@ -7,6 +7,7 @@ import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
 import { notice, say, takeOutbox } from './outbox.js';
 import { learnRepeats, toRecords } from './seen-items.js';
+import { timeOut, triesLeft, withTries } from './stall.js';
 import type { Call, SessionState, Suspension, Turn } from './state.js';
 import { dispatchTools } from './tools.js';
 import { forgetTurn, release, settle, suspendBeforeStart, toAppend } from './turns.js';
@@ -24,7 +25,7 @@ export function dispatchModel(state: SessionState, moment: Moment): Change {
   const { state: joined, append } = joinSteers(state);
   const { state: emptied, outputs } = takeOutbox(joined);
   const callCount = turn.callCount + 1;
-  const call: Call = { callId: `${turn.id}.${callCount}`, dispatch: 1, append, outputs };
+  const call: Call = { callId: `${turn.id}.${callCount}`, dispatch: 1, append, outputs, sinceMs: moment.nowMs };
   return startCall({ ...emptied, turn: { ...emptied.turn!, callCount, next: [] } }, call);
 }
 
@@ -51,6 +52,7 @@ function joinSteers(state: SessionState): { state: SessionState; append: AppendI
 export function startCall(state: SessionState, call: Call): Change {
   const turn = state.turn!;
   const { sessionId, chain, agent, head, profile } = state;
+  const { callId, dispatch, append, outputs } = call;
   return {
     state: { ...state, turn: { ...turn, step: { kind: 'calling', call } } },
     effects: [
@@ -60,10 +62,10 @@ export function startCall(state: SessionState, call: Call): Change {
           ...{ sessionId, chain, agent, turnId: turn.id, head },
           profileVersion: profileVersion(profile),
           settlement: toSettlement(state, turn),
-          ...call,
+          ...{ callId, dispatch, append, outputs },
         },
         profile,
-        maximumAttempts: 1 + Math.max(0, profile.resumesPerTurn - turn.used.resumes),
+        maximumAttempts: triesLeft(state),
       },
     ],
   };
@@ -94,8 +96,9 @@ function takeAnswer(state: SessionState, answer: Completed): SessionState {
   return learnRepeats({ ...state, head: answer.head, model: answer.model, turn: advanced }, answer.repeats);
 }
 
-export function onModelFailed(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
+export function onModelFailed(state: SessionState, failed: Call, failure: CallFailure, moment: Moment): Change {
   const charged = chargeAttempts(state, failure);
+  const call = withTries(state, failed, failure);
   if (state.draining && ASKS_AGAIN.has(failure.type)) return unchanged(interrupt(charged, moment, failure.message));
   switch (failure.type) {
     case 'ProfileChanged':
@@ -116,7 +119,7 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
     case 'AgentUnavailable':
       return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
     case 'HeartbeatTimeout':
-      return unchanged(settle(charged, moment.nowMs, 'timeout', failure.message));
+      return unchanged(timeOut(charged, { before: state, call, failure, moment }));
     case 'ContextOverflow':
       return unchanged(settle(dropInputs(charged, call), moment.nowMs, 'failed', failure.message));
     case 'ModelRejected': {

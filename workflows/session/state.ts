@@ -1,9 +1,10 @@
 import type { AppendItem, CallModelInput, RecordInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
 import type { Fate, ItemRecord, OutcomeKind, TurnSource } from '../../protocol/fates.js';
-import { DEFAULT_PROFILE, type Profile } from '../../protocol/liveness.js';
+import { DEFAULT_PROFILE, type Profile, type Stall } from '../../protocol/liveness.js';
 import type { Message } from '../../protocol/messages.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import { UNKNOWN_USAGE, type Usage } from '../../protocol/usage.js';
+import type { TurnProgress } from '../../protocol/view.js';
 
 /**
  * The session's control state: small plain JSON, carried by continue-as-new and read by the `state` query. It outlives the code
@@ -82,6 +83,10 @@ export interface Turn {
   step: Step;
   callCount: number;
   usage: Usage;
+  /** The newest semantic step; unknown in states of the first version. */
+  progress?: TurnProgress;
+  /** Set by what ends the turn. */
+  stall?: Stall;
   used: { resumes: number; redispatches: number; providerWaitMs: number; profileChanges: number; storeWaits: number };
 }
 
@@ -95,7 +100,12 @@ export type Step =
 export type WaitReason = 'model_busy' | 'store_unavailable';
 
 /** A logical model call; `dispatch` grows with each redispatch of the same call. */
-export type Call = Pick<CallModelInput, 'callId' | 'dispatch' | 'append' | 'outputs'>;
+export interface Call extends Pick<CallModelInput, 'callId' | 'dispatch' | 'append' | 'outputs'> {
+  /** When it was dispatched first, in milliseconds since the epoch; unknown in states of the first version. */
+  sinceMs?: number;
+  /** Tries of the dispatches before this one. */
+  tries?: number;
+}
 
 export interface ToolStep extends ToolCallRef {
   done: boolean;

@@ -1,3 +1,4 @@
+import type { TurnProgress } from '../../protocol/view.js';
 import { advance } from './advance.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
@@ -14,7 +15,8 @@ import { onToolFailed, onToolFinished } from './tools.js';
  * no Temporal. An event about something that is no longer in flight changes nothing.
  */
 export function transition(state: SessionState, event: SessionEvent, moment: Moment): Change {
-  const change = andThen(apply(state, event, moment), (next) => advance(next, moment));
+  const applied = andThen(apply(state, event, moment), (next) => unchanged(withProgress(state, next, event, moment)));
+  const change = andThen(applied, (next) => advance(next, moment));
   return andThen(change, (next) => ({ state: next, effects: attentionEffects(state, next) }));
 }
 
@@ -51,6 +53,20 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     default:
       return event satisfies never;
   }
+}
+
+/** Only semantic steps count: that a call went out once more moves nothing. */
+function withProgress(before: SessionState, after: SessionState, event: SessionEvent, moment: Moment): SessionState {
+  const kind = progressBy(before, event);
+  if (!kind || !after.turn || after.turn.id !== before.turn?.id) return after;
+  return { ...after, turn: { ...after.turn, progress: { kind, phase: null, atMs: moment.nowMs } } };
+}
+
+function progressBy(state: SessionState, event: SessionEvent): TurnProgress['kind'] | null {
+  if (event.kind === 'modelFinished') return callInFlight(state, event) ? 'call_completed' : null;
+  if (event.kind !== 'toolFinished' || state.turn?.step.kind !== 'tools') return null;
+  const isNew = state.turn.step.calls.some((call) => call.toolCallId === event.toolCallId && !call.done);
+  return isNew ? 'tool_finished' : null;
 }
 
 function callInFlight(state: SessionState, { callId, dispatch }: { callId: string; dispatch: number }): Call | null {

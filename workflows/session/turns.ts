@@ -53,6 +53,7 @@ export function settle(state: SessionState, nowMs: number, outcome: OutcomeKind,
     usage: turn.usage,
     startedAtMs: turn.startedAtMs,
     endedAtMs: nowMs,
+    ...(turn.stall ? { stall: turn.stall } : {}),
   };
   const released = release(state, ended);
   const { outcomes, items } = released.unrecorded;

@@ -1,3 +1,4 @@
+import { worstSilenceMs } from '../../protocol/liveness.js';
 import type { SessionView, TurnView } from '../../protocol/view.js';
 import { statusOf } from './advance.js';
 import type { SessionState, Turn } from './state.js';
@@ -21,6 +22,7 @@ export function toView(state: SessionState, historyEvents: number): SessionView 
     unrecorded: state.unrecorded.outcomes.length + inFlight,
     model,
     profile,
+    worstSilenceMs: worstSilenceMs(profile),
     historyEvents,
   };
 }
@@ -33,6 +35,7 @@ function toTurnView(turn: Turn, { profile }: SessionState): TurnView {
     startedAtMs: turn.startedAtMs,
     step: stepText(turn),
     items: [...turn.itemIds, ...turn.steers.map((item) => item.message.id)],
+    lastProgress: turn.progress ?? { kind: 'turn_started', phase: null, atMs: turn.startedAtMs },
     budgets: {
       resumes: { used: used.resumes, limit: profile.resumesPerTurn },
       steps: { used: turn.callCount, limit: profile.stepsPerTurn },

@@ -34,7 +34,7 @@ export function describeChains(fixture: StoreFixture): void {
     const { store } = fixture;
     await finishedCall(store, aBegin());
     const first = await store.beginTry(anew);
-    expect(await store.beginTry({ ...anew, attempt: 2 })).toEqual(first);
+    expect(await store.beginTry({ ...anew, attempt: 2 })).toEqual({ ...first, earlier: expect.anything() as unknown });
   });
 
   test('keeps the old transcript also when its first call never finished', async () => {

@@ -72,3 +72,34 @@ test('a suspended session says why', () => {
     queue: [{ id: 'm1' }],
   });
 });
+
+describe('the last progress', () => {
+  const LATER = { nowMs: NOW_MS + 5_000 };
+  const progressOf = (state: ReturnType<typeof running>) => toView(state, 1).turn?.lastProgress;
+
+  test('is the start of the turn at first, whatever happens to its call', () => {
+    const started = { kind: 'turn_started', phase: null, atMs: NOW_MS };
+    expect(progressOf(running())).toEqual(started);
+    expect(progressOf(when(running(), fails('WorkerLost'), LATER).state)).toEqual(started);
+  });
+
+  test('is a completed call, then a finished tool', () => {
+    const asked = when(running(), asksFor('look', 'send'), LATER).state;
+    expect(progressOf(asked)).toEqual({ kind: 'call_completed', phase: null, atMs: NOW_MS + 5_000 });
+    const done = when(asked, toolEnds(0), { nowMs: NOW_MS + 9_000 }).state;
+    expect(progressOf(done)).toEqual({ kind: 'tool_finished', phase: null, atMs: NOW_MS + 9_000 });
+  });
+
+  test('is not moved by a tool that reports twice, nor by another turn', () => {
+    const asked = when(after(running(), asksFor('look', 'send')), toolEnds(0), LATER).state;
+    const again = when(asked, toolEnds(0), { nowMs: NOW_MS + 9_000 }).state;
+    expect(progressOf(again)).toEqual(progressOf(asked));
+    const next = when(after(running(), receives('m2', { mode: 'queue' })), answers(), LATER).state;
+    expect(progressOf(next)).toEqual({ kind: 'turn_started', phase: null, atMs: NOW_MS + 5_000 });
+  });
+});
+
+test('the worst silence is that of every try, in every phase', () => {
+  // Set-up, connect, prefill and finish of three tries, with what noticing takes.
+  expect(toView(running(), 1).worstSilenceMs).toBe(3 * (60_000 + 60_000 + 180_000 + 60_000 + 2_500));
+});
