@@ -32,12 +32,17 @@ export const FAILURE_TYPES = [
 ] as const;
 export type FailureType = (typeof FAILURE_TYPES)[number];
 
+/** A call that was running in so many workers when they were lost is under suspicion of having killed them. */
+export const SUSPECT_LOSSES = 2;
+
 /** First detail of every typed failure. */
 export interface FailureDetails {
   /** Temporal's attempt that failed, so that the core knows how much of the resume budget is used. */
   attempt: number;
   phase: string | null;
   retryAfterMs?: number;
+  /** With `WorkerLost`: workers that the call has lost, this one included. */
+  losses?: number;
   /** The request's own content was refused: it must not be sent again with the next message. */
   inputAtFault?: boolean;
 }

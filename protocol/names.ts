@@ -4,6 +4,9 @@
 export const WORKFLOW_TYPE = 'session';
 export const TASK_QUEUE = 'vigil';
 
+/** Where calls run that are under suspicion of killing their workers: alone. */
+export const apartQueue = (taskQueue: string): string => `${taskQueue}-apart`;
+
 export const SIGNAL = { message: 'message' } as const;
 export const QUERY = { state: 'state' } as const;
 export const UPDATE = { resume: 'resume', stop: 'stop', drain: 'drain', undrain: 'undrain' } as const;

@@ -5,6 +5,7 @@ import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
 import { findClosed } from './closed-calls.js';
 import { dropLease, findLease, listLeases, renewLease, takeLease, takeOverLease } from './leases.js';
+import { countLoss, countSuspects } from './losses.js';
 import { newestMigration } from './migrations/migrate.js';
 import { openTasks } from './open-tasks.js';
 import { findOutcome } from './outcomes.js';
@@ -17,6 +18,7 @@ import type {
   FinishTry,
   LiveCall,
   NewLease,
+  OpenTask,
   OutputQuery,
   Renewal,
   SessionStore,
@@ -72,6 +74,14 @@ export class KyselySessionStore implements SessionStore {
 
   openTasks() {
     return this.#data.read((db) => openTasks(db));
+  }
+
+  countLoss(task: OpenTask) {
+    return this.#data.write((tx) => countLoss(tx, task));
+  }
+
+  countSuspects() {
+    return this.#data.read((db) => countSuspects(db));
   }
 
   findClosed<Live extends LiveCall>(calls: readonly Live[]) {

@@ -6,11 +6,20 @@ export async function openTasks(db: Db): Promise<OpenTask[]> {
   const tries = await db
     .selectFrom('tries')
     .select(['session_id', 'call_id as id', 'attempt', 'worker_instance', 'task_token'])
+    .select((row) =>
+      row
+        .selectFrom('tries as lost')
+        .select((lost) => lost.fn.countAll<number>().as('losses'))
+        .whereRef('lost.session_id', '=', 'tries.session_id')
+        .whereRef('lost.call_id', '=', 'tries.call_id')
+        .where('lost.lost', '=', 1)
+        .as('losses'),
+    )
     .where('ended_at_ms', 'is', null)
     .execute();
   const tools = await db
     .selectFrom('tool_runs')
-    .select(['session_id', 'tool_call_id as id', 'attempt', 'worker_instance', 'task_token'])
+    .select(['session_id', 'tool_call_id as id', 'attempt', 'worker_instance', 'task_token', 'losses'])
     .where('ended_at_ms', 'is', null)
     .execute();
   return [...tries.map((row) => toOpenTask('callModel', row)), ...tools.map((row) => toOpenTask('callTool', row))];
@@ -22,6 +31,7 @@ interface Row {
   attempt: number;
   worker_instance: string;
   task_token: string;
+  losses: number | null;
 }
 
 function toOpenTask(kind: OpenTask['kind'], row: Row): OpenTask {
@@ -32,5 +42,6 @@ function toOpenTask(kind: OpenTask['kind'], row: Row): OpenTask {
     attempt: row.attempt,
     workerInstance: row.worker_instance,
     taskToken: row.task_token,
+    losses: Number(row.losses),
   };
 }

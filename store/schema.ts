@@ -114,6 +114,8 @@ export interface TriesTable {
   estimated_input_tokens: number | null;
   /** The provider was not asked, or refused: nothing was generated. */
   refused: Flag;
+  /** Its worker was lost while it ran. */
+  lost: Flag;
 }
 
 export interface ItemsTable {
@@ -136,6 +138,9 @@ export interface ToolRunsTable {
   started_at_ms: number;
   ended_at_ms: number | null;
   result: string | null;
+  /** Workers lost while it ran, and the task that the last of them had. */
+  losses: number;
+  lost_token: string | null;
 }
 
 export interface OutcomesTable {

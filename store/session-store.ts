@@ -39,6 +39,10 @@ export interface SessionStore {
 
   /** Model tries and tool runs that began and are not known to have ended, whoever runs them. */
   openTasks(): Promise<OpenTask[]>;
+  /** Says that an open task was lost with its worker; safe to repeat. Answers how many workers its call has lost. */
+  countLoss(task: OpenTask): Promise<number>;
+  /** How many calls are under suspicion of killing their workers, and not over yet. */
+  countSuspects(): Promise<number>;
   /**
    * Those of the calls, all of which have begun, that nobody waits for any more: their turn or chain has ended, or another task has
    * taken the call over. Reads only; meant to be asked once a second with everything that a process runs.
@@ -187,6 +191,8 @@ export interface OpenTask {
   attempt: number;
   workerInstance: string;
   taskToken: string;
+  /** Workers that the call has lost before. */
+  losses: number;
 }
 
 /** A call that a process runs now. */

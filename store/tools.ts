@@ -51,6 +51,8 @@ async function claim(tx: Tx, begin: BeginTool, nowMs: number): Promise<void> {
       ...runner,
       ended_at_ms: null,
       result: null,
+      losses: 0,
+      lost_token: null,
     })
     .onConflict((conflict) => conflict.columns(['session_id', 'tool_call_id']).doUpdateSet(runner))
     .execute();

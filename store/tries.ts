@@ -137,6 +137,7 @@ async function registerTry(tx: Tx, { begin, base, session, nowMs }: Registration
       first_token_ms: null,
       estimated_input_tokens: session.last_input_tokens,
       refused: 0,
+      lost: 0,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();

@@ -9,6 +9,7 @@ export interface ChildExit {
 
 export interface ChildStart {
   readonly modulePath: string;
+  readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   /** Takes what the child prints. A file, not a pipe: a child that drains after its owner was killed can still print. */
   readonly outputFd: number;
@@ -37,9 +38,9 @@ export class WorkerChild {
 
   #giveUp: () => void = () => undefined;
 
-  constructor({ modulePath, env, outputFd, graceMs, freezeMs }: ChildStart) {
+  constructor({ modulePath, args, env, outputFd, graceMs, freezeMs }: ChildStart) {
     // A process group of its own: the terminal's Ctrl-C is its owner's to handle.
-    this.#process = fork(modulePath, [], { detached: true, env, stdio: ['ignore', outputFd, outputFd, 'ipc'] });
+    this.#process = fork(modulePath, [...args], { detached: true, env, stdio: ['ignore', outputFd, outputFd, 'ipc'] });
     this.#graceMs = graceMs;
     this.#freezeMs = freezeMs;
     this.exited = new Promise((resolve) => {

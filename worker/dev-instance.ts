@@ -125,6 +125,7 @@ export class DevInstance {
       onStarted: (running) => this.#updateRecord({ temporalPid: running.pid }),
       // Files, flags and the program itself are what they are.
       isFutile: () => true,
+      isExcused: () => Promise.resolve(false),
       report,
     });
     return this.#server.start();

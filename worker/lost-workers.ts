@@ -29,18 +29,18 @@ export class LostWorkers {
     private readonly report: Report,
   ) {}
 
-  /** Settles when the worker is known to be dead, or held down long enough. Never rejects. */
-  end(worker: LeasedWorker, taskQueue: string): Promise<void> {
+  /** Settles when the worker is known to be dead, or held down long enough. Never rejects. A planned end is charged to nobody. */
+  end(worker: LeasedWorker, taskQueue: string, isPlanned = false): Promise<void> {
     const known = this.#ending.get(worker.instance);
     if (known) return known;
-    const ending = this.#end(worker, taskQueue).finally(() => this.#ending.delete(worker.instance));
+    const ending = this.#end(worker, taskQueue, isPlanned).finally(() => this.#ending.delete(worker.instance));
     this.#ending.set(worker.instance, ending);
     return ending;
   }
 
   /** Of workers of earlier times that nobody watched, and that this machine knows to be dead. */
   endKnownDead(): Promise<void> {
-    return this.#untilDone(() => this.#reap(isKnownDead));
+    return this.#untilDone(() => this.#reap(isKnownDead, false));
   }
 
   async stop(): Promise<void> {
@@ -48,13 +48,13 @@ export class LostWorkers {
     await Promise.all(this.#ending.values());
   }
 
-  async #end(worker: LeasedWorker, taskQueue: string): Promise<void> {
+  async #end(worker: LeasedWorker, taskQueue: string, isPlanned: boolean): Promise<void> {
     const { instance } = worker;
     const known = { ...worker };
     await this.#untilDone(async () => {
       Object.assign(known, await this.#learn(known));
       await fenceWorker(this.reach.client, taskQueue, known);
-      await this.#reap((candidate) => candidate === instance);
+      await this.#reap((candidate) => candidate === instance, isPlanned);
     });
     for (let fences = 1; fences < FENCES_AT_MOST && !isKnownDead(instance) && !this.#isStopping; fences++) {
       await this.#pause(FENCE_AGAIN_MS);
@@ -66,8 +66,8 @@ export class LostWorkers {
     return learnMore(this.reach, worker);
   }
 
-  async #reap(isLost: (instance: string) => boolean): Promise<void> {
-    const ended = await reap(this.reach, isLost);
+  async #reap(isLost: (instance: string) => boolean, isPlanned: boolean): Promise<void> {
+    const ended = await reap(this.reach, isLost, isPlanned);
     if (ended > 0) this.report(`${ended} task(s) of a lost worker go on with another one`);
   }
 

@@ -10,8 +10,8 @@ process.exit(await main(process.argv.slice(2)));
 
 async function main(argv: string[]): Promise<number> {
   try {
-    const { config } = readWorkerSettings(argv, process.cwd(), process.env);
-    await runWorker(config);
+    const { config, isApart } = readWorkerSettings(argv, process.cwd(), process.env);
+    await runWorker(config, { isApart });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;

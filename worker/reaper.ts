@@ -1,8 +1,8 @@
 import { ActivityNotFoundError, type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { FailureDetails } from '../protocol/failures.js';
+import { type FailureDetails, SUSPECT_LOSSES } from '../protocol/failures.js';
 import { WORKFLOW_TYPE } from '../protocol/names.js';
-import type { SessionStore } from '../store/session-store.js';
+import type { OpenTask, SessionStore } from '../store/session-store.js';
 
 export type IsLost = (workerInstance: string) => boolean;
 
@@ -15,7 +15,8 @@ const DESCRIBED_AT_ONCE = 20;
  *
  * R1 Only tasks of workers that `isLost` names are ended; whoever calls has made sure that these take no new ones.
  * R2 Safe to repeat and to race: a task that has ended meanwhile is left alone.
- * R3 The registry is not the whole truth: a worker may have taken a task and not registered it, so the server is asked too, last,
+ * R3 Each loss is counted against its call before the session hears of it. What never registered is charged to nobody, nor is a planned end.
+ * R4 The registry is not the whole truth: a worker may have taken a task and not registered it, so the server is asked too, last,
  *    because that takes time for each session.
  *
  * @returns how many tasks were ended
@@ -23,15 +24,23 @@ const DESCRIBED_AT_ONCE = 20;
 export async function reap(
   { client, store }: { client: Client; store: SessionStore },
   isLost: IsLost,
+  isPlanned = false,
 ): Promise<number> {
-  return (await failRegistered(client, store, isLost)) + (await failUnregistered(client, isLost));
+  const lossesOf = (task: OpenTask) => (isPlanned ? Promise.resolve(0) : store.countLoss(task));
+  const lost = (await store.openTasks()).filter((task) => isLost(task.workerInstance));
+  return (await failRegistered(client, lost, lossesOf)) + (await failUnregistered(client, isLost));
 }
 
-async function failRegistered(client: Client, store: SessionStore, isLost: IsLost): Promise<number> {
-  const lost = (await store.openTasks()).filter((task) => isLost(task.workerInstance));
-  const ended = lost.map((task) =>
-    hasEnded(client.activity.fail(Buffer.from(task.taskToken, 'base64'), workerLost(task.kind, task.attempt))),
-  );
+async function failRegistered(
+  client: Client,
+  lost: OpenTask[],
+  lossesOf: (task: OpenTask) => Promise<number>,
+): Promise<number> {
+  const ended = lost.map(async (task) => {
+    const { kind, attempt, taskToken } = task;
+    const failure = workerLost({ kind, attempt, losses: await lossesOf(task) });
+    return hasEnded(client.activity.fail(Buffer.from(taskToken, 'base64'), failure));
+  });
   return count(await Promise.all(ended));
 }
 
@@ -64,20 +73,21 @@ async function failPending(client: Client, workflowId: string, isLost: IsLost): 
       hasEnded(
         client.activity.fail(
           { workflowId, activityId: task.activityId ?? '' },
-          workerLost(task.activityType?.name ?? '', task.attempt ?? 1),
+          workerLost({ kind: task.activityType?.name ?? '', attempt: task.attempt ?? 1, losses: 0 }),
         ),
       ),
     ),
   );
 }
 
-function workerLost(activityType: string, attempt: number): ApplicationFailure {
-  const details: FailureDetails = { attempt, phase: null };
+/** What follows a lost model try is for the session to decide; for a tool, its retry policy, until it is under suspicion. */
+function workerLost({ kind, attempt, losses }: { kind: string; attempt: number; losses: number }): ApplicationFailure {
+  const details: FailureDetails = { attempt, phase: null, losses };
+  const nonRetryable = kind === 'callModel' || losses >= SUSPECT_LOSSES;
   return ApplicationFailure.create({
     type: 'WorkerLost',
     message: 'the worker is gone',
-    // What follows a lost model try is for the session to decide; for a tool, its retry policy.
-    nonRetryable: activityType === 'callModel',
+    nonRetryable,
     details: [details],
   });
 }

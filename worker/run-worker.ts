@@ -8,6 +8,7 @@ import { createModel } from '../activities/models.js';
 import { messageOf } from '../activities/classify-error.js';
 import type { Config } from '../config/load-config.js';
 import { compiledPath } from '../config/package-root.js';
+import { apartQueue } from '../protocol/names.js';
 import { openStore } from '../store/open-store.js';
 import type { SessionStore } from '../store/session-store.js';
 import { loadAgents } from './load-agents.js';
@@ -22,7 +23,7 @@ const GRACE_MS = 8_000;
 const FORCE_MS = 12_000;
 
 /** Starts a worker and serves until a signal or the end of the supervisor's channel; with a supervisor, only once it says so. */
-export async function runWorker(config: Config): Promise<void> {
+export async function runWorker(config: Config, { isApart }: { isApart: boolean }): Promise<void> {
   const log = createLog(config.logLevel);
   Runtime.install({
     logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
@@ -41,7 +42,7 @@ export async function runWorker(config: Config): Promise<void> {
     const instance = createProcessName();
     const owner = process.send === undefined ? null : new Owner();
     // It polls for nothing before it runs, and making it takes longer than anything else here.
-    const worker = await createWorker(config, { store, agents, instance, connection });
+    const worker = await createWorker(config, { store, agents, instance, connection, isApart });
     const order = await owner?.toldToServe(instance);
     if (order === null) return;
     if (order?.leaseId) watchLease(store, order.leaseId, instance);
@@ -69,21 +70,24 @@ async function createWorker(
     agents: ReturnType<typeof createAgents>;
     instance: string;
     connection: NativeConnection;
+    isApart: boolean;
   },
 ): Promise<Worker> {
-  const { instance, connection, ...rest } = parts;
+  const { instance, connection, isApart, ...rest } = parts;
   const bundle = compiledPath('workflow-bundle.js');
   if (!existsSync(bundle)) throw new StartError(`${bundle} is missing; build it with "npm run build"`);
   return Worker.create({
     connection,
     identity: instance,
     namespace: config.namespace,
-    taskQueue: config.taskQueue,
-    workflowBundle: { codePath: bundle },
+    // Whoever may kill the process runs alone in it, and no session has its workflow there.
+    ...(isApart
+      ? { taskQueue: apartQueue(config.taskQueue) }
+      : { taskQueue: config.taskQueue, workflowBundle: { codePath: bundle } }),
     activities: createActivities({ ...rest, modelOf: rememberModels(config), workerInstance: instance }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
-    maxConcurrentActivityTaskExecutions: 500,
+    maxConcurrentActivityTaskExecutions: isApart ? 1 : 500,
     maxConcurrentWorkflowTaskExecutions: 100,
     shutdownGraceTime: GRACE_MS,
     shutdownForceTime: FORCE_MS,

@@ -27,6 +27,8 @@ export interface Supervised<T extends Running> {
   readonly onStarted: (running: T) => void;
   /** Whether what made the very first start fail will be there at the second try, too: then there is none. */
   readonly isFutile: (error: unknown) => boolean;
+  /** Whether what killed the process is known and taken care of: such an end does not count. May not throw. */
+  readonly isExcused: (ended: T) => Promise<boolean>;
   readonly report: Report;
 }
 
@@ -78,7 +80,9 @@ export class Supervisor<T extends Running> {
       this.#current = undefined;
       if (this.#stopping.signal.aborted) return;
       try {
-        await this.#backOff(`it ended (${reason})`, running.logTail());
+        if (!(await this.#supervised.isExcused(running))) {
+          await this.#backOff(`it ended (${reason})`, running.logTail());
+        }
         running = await this.#startPatiently(false);
       } catch (error) {
         if (!this.#stopping.signal.aborted) this.#giveUp((error as Error).message);

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { delimiter } from 'node:path';
 import { AgentError } from '../activities/agents.js';
 import { findDataDir, readInstance } from '../config/instance.js';
@@ -10,6 +10,8 @@ export interface WorkerSettings {
   readonly config: Config;
   /** The environment that gives the same configuration to a worker process of one's own. */
   readonly env: NodeJS.ProcessEnv;
+  /** The process takes suspects alone. */
+  readonly isApart: boolean;
 }
 
 /**
@@ -25,6 +27,7 @@ export function readWorkerSettings(argv: string[], cwd: string, environment: Nod
     .option('--agent <file...>', 'agent files (VIGIL_AGENTS)')
     .option('--model <spec>', 'model of agents that name none (VIGIL_MODEL)')
     .option('--unsupervised', 'the worker process alone: when it is lost, its turns wait for their stall budget')
+    .addOption(new Option('--apart', 'only calls that lost two workers, one at a time').hideHelp())
     .allowExcessArguments(false)
     .exitOverride()
     .parse(argv, { from: 'user' });
@@ -44,7 +47,7 @@ export function readWorkerSettings(argv: string[], cwd: string, environment: Nod
   };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const env = { ...found, ...environment, ...set };
-  return { config: loadConfig(env, cwd), env };
+  return { config: loadConfig(env, cwd), env, isApart: flags.apart === true };
 }
 
 interface Flags {
@@ -53,6 +56,7 @@ interface Flags {
   store?: string;
   agent?: string[];
   model?: string;
+  apart?: true;
 }
 
 /** A failure whose message says all there is to know. */

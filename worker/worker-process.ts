@@ -18,6 +18,8 @@ export class WorkerUnfitError extends Error {
 
 export interface WorkerProcessSettings {
   readonly env: NodeJS.ProcessEnv;
+  /** Takes suspects alone. */
+  readonly isApart: boolean;
   /** `null`: it prints where this process does. */
   readonly logPath: string | null;
   readonly freezeMs: number;
@@ -99,10 +101,11 @@ export class WorkerProcesses {
   }
 
   async #prepare(signal: AbortSignal): Promise<Prepared> {
-    const { env, logPath, freezeMs } = this.settings;
+    const { env, isApart, logPath, freezeMs } = this.settings;
     const log = logPath === null ? null : new LogFile(logPath);
     const child = new WorkerChild({
       modulePath: compiledPath('worker/main.js'),
+      args: isApart ? ['--apart'] : [],
       env,
       outputFd: log?.fd ?? process.stderr.fd,
       graceMs: STOP_LIMIT_MS,

@@ -9,6 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/load-config.js';
 import type { Lease, LeasedWorker } from '../store/session-store.js';
 import type { Report } from './dev-server/progress.js';
+import { SUSPECT_LOSSES } from '../protocol/failures.js';
+import { apartQueue } from '../protocol/names.js';
+import { ApartWorkers } from './apart-worker.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import { learnMore, LostWorkers } from './lost-workers.js';
 import { openReach, type Reach } from './reach.js';
@@ -26,6 +29,8 @@ export interface WorkerSupervision {
   readonly logPath: string | null;
   readonly onStarted: (worker: RunningWorker) => void;
   readonly report: Report;
+  /** For suspects alone, which run one at a time. Default false. */
+  readonly isApart?: boolean;
 }
 
 export class WorkerSupervisor {
@@ -37,19 +42,21 @@ export class WorkerSupervisor {
   readonly #keeper: LeaseKeeper;
   readonly #process: Supervisor<RunningWorker>;
   readonly #processes: WorkerProcesses;
+  readonly #apart: ApartWorkers | null;
   readonly #stopping = new AbortController();
 
   private constructor(supervision: WorkerSupervision, reach: Reach) {
-    const { config, env, logPath, report } = supervision;
-    const { freezeMs, spareWorker: spare } = config;
-    this.#processes = new WorkerProcesses({ env, logPath, freezeMs, spare, report });
     this.#supervision = supervision;
     this.#reach = reach;
+    const { config, env, logPath, report, isApart = false } = supervision;
+    const { freezeMs } = config;
+    const spare = config.spareWorker && !isApart;
+    this.#processes = new WorkerProcesses({ env, isApart, logPath, freezeMs, spare, report });
     this.#lost = new LostWorkers(reach, report);
     this.#keeper = new LeaseKeeper({
       store: reach.store,
       namespace: config.namespace,
-      taskQueue: config.taskQueue,
+      taskQueue: this.#taskQueue,
       leaseMs: config.leaseMs,
       onLost: () => this.#process.replace(),
       onExpired: (lease) => void this.#endExpired(lease),
@@ -60,8 +67,11 @@ export class WorkerSupervisor {
       start: (signal) => this.#startWorker(signal),
       onStarted: (worker) => this.#onStarted(worker),
       isFutile: (error) => error instanceof WorkerUnfitError,
+      isExcused: ({ instance }) => this.#hadSuspect(instance),
       report,
     });
+    const open = () => WorkerSupervisor.open({ ...supervision, isApart: true, onStarted: () => undefined });
+    this.#apart = isApart ? null : new ApartWorkers({ store: reach.store, open, report });
     this.gaveUp = this.#process.gaveUp;
   }
 
@@ -73,12 +83,13 @@ export class WorkerSupervisor {
   async start(): Promise<RunningWorker> {
     void this.#lost.endKnownDead();
     this.#keeper.start();
+    this.#apart?.start();
     return this.#process.start();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([this.#process.stop(), this.#processes.stop()]);
+    await Promise.all([this.#process.stop(), this.#processes.stop(), this.#apart?.stop()]);
     await this.#endLeftovers();
     await this.#lost.stop();
     await this.#keeper.stop();
@@ -87,12 +98,35 @@ export class WorkerSupervisor {
 
   /** Hurries a stop. */
   kill(): void {
+    this.#apart?.kill();
     this.#process.kill();
+  }
+
+  get #taskQueue(): string {
+    const { config, isApart = false } = this.#supervision;
+    return isApart ? apartQueue(config.taskQueue) : config.taskQueue;
+  }
+
+  /** Something was running in it that had been in a lost worker before: it will run apart from now on, or come to its end there. */
+  async #hadSuspect(instance: string): Promise<boolean> {
+    const { store } = this.#reach;
+    try {
+      const lost = (await store.openTasks()).filter((task) => task.workerInstance === instance);
+      const losses = await Promise.all(lost.map((task) => store.countLoss(task)));
+      return losses.some((count) => count >= SUSPECT_LOSSES);
+    } catch {
+      return false; // Without the store nothing is known of anybody.
+    }
+  }
+
+  /** A worker of which nothing is known yet; one without sessions has no queue of its own for them. */
+  #unknown(instance: string): LeasedWorker {
+    return { instance, instanceKeys: [], stickyQueue: this.#supervision.isApart ? '' : null };
   }
 
   async #startWorker(signal: AbortSignal): Promise<RunningWorker> {
     const worker = await this.#processes.start(await this.#keeper.hold(), signal);
-    await this.#keeper.show({ instance: worker.instance, instanceKeys: [], stickyQueue: null });
+    await this.#keeper.show(this.#unknown(worker.instance));
     return worker;
   }
 
@@ -108,7 +142,7 @@ export class WorkerSupervisor {
 
   /** What a fence will need is looked up while all is well: later every moment counts. */
   async #learn(instance: string, signal: AbortSignal): Promise<void> {
-    for (let known: LeasedWorker = { instance, instanceKeys: [], stickyQueue: null }; !signal.aborted;) {
+    for (let known = this.#unknown(instance); !signal.aborted;) {
       if (known.instanceKeys.length > 0 && known.stickyQueue !== null) return;
       await sleep(LEARN_EVERY_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
@@ -120,8 +154,8 @@ export class WorkerSupervisor {
   async #endOwn(instance: string): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     const { worker } = this.#keeper;
-    const known = worker?.instance === instance ? worker : { instance, instanceKeys: [], stickyQueue: null };
-    await this.#lost.end(known, this.#supervision.config.taskQueue);
+    const known = worker?.instance === instance ? worker : this.#unknown(instance);
+    await this.#lost.end(known, this.#taskQueue);
   }
 
   /** A worker that was killed because it took too long to stop could not end its tasks itself. */
@@ -130,7 +164,7 @@ export class WorkerSupervisor {
     if (worker === null) return;
     const left = await this.#reach.store.openTasks().catch(() => []);
     if (!left.some((task) => task.workerInstance === worker.instance)) return;
-    const ending = this.#lost.end(worker, this.#supervision.config.taskQueue);
+    const ending = this.#lost.end(worker, this.#taskQueue, true);
     await Promise.race([ending, sleep(LEFTOVERS_LIMIT_MS, undefined, { ref: false })]);
   }
 

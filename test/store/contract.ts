@@ -8,6 +8,7 @@ import { describeFence } from './contract/fence.js';
 import { describeFinishing } from './contract/finishing.js';
 import { describeJournal } from './contract/journal.js';
 import { describeLeases } from './contract/leases.js';
+import { describeLosses } from './contract/losses.js';
 import { describeProcesses } from './contract/processes.js';
 import { describeRecord } from './contract/record.js';
 import { describeProjection } from './contract/projection.js';
@@ -33,6 +34,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('tools', () => describeTools(fixture));
     describe('stopping', () => describeStopping(fixture));
     describe('the registry of open tasks', () => describeRegistry(fixture));
+    describe('lost tasks', () => describeLosses(fixture));
     describe('leases of supervisors', () => describeLeases(fixture));
     describe('recording outcomes', () => describeRecord(fixture));
     describe('the projection of sessions', () => describeProjection(fixture));

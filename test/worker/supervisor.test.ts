@@ -11,7 +11,7 @@ class FakeProcess implements Running {
   readonly stop = async () => this.end('stopped');
 }
 
-function aSupervisor(start: () => Promise<FakeProcess>, isFutile = false) {
+function aSupervisor(start: () => Promise<FakeProcess>, isFutile = false, isExcused = false) {
   const started: FakeProcess[] = [];
   const lines: string[] = [];
   const supervisor = new Supervisor<FakeProcess>({
@@ -19,6 +19,7 @@ function aSupervisor(start: () => Promise<FakeProcess>, isFutile = false) {
     start,
     onStarted: (running) => started.push(running),
     isFutile: () => isFutile,
+    isExcused: () => Promise.resolve(isExcused),
     report: (line) => lines.push(line),
   });
   return { supervisor, started, lines };
@@ -75,6 +76,17 @@ test('a process that keeps ending is given up, with its last words', async () =>
   await expect(supervisor.gaveUp).resolves.toBe('it keeps failing and is given up: it ended (exit code 3)\nlast words');
   await supervisor.stop();
 }, 20_000);
+
+test('a process whose end is excused is started again at once, however often', async () => {
+  const { supervisor, started, lines } = aSupervisor(aProcess, false, true);
+  await supervisor.start();
+  for (let ends = 1; ends <= 8; ends++) {
+    started.at(-1)!.end('signal SIGKILL');
+    await until(`start ${ends + 1}`, () => started.length === ends + 1);
+  }
+  expect(lines).toEqual([]);
+  await supervisor.stop();
+});
 
 test('five exits within a minute are too many; spread over more, they are not', () => {
   const crowded = new RestartBudget();

@@ -19,8 +19,8 @@ export function describeRegistry(fixture: StoreFixture): void {
     await store.beginTool(aTool());
     const of = { sessionId: SESSION, workerInstance: 'worker-1' };
     expect(await store.openTasks()).toEqual([
-      { kind: 'callModel', id: 't1/c1', attempt: 2, taskToken: 'token of t1/c1 1.2', ...of },
-      { kind: 'callTool', id: 't1/c1/tool0', attempt: 1, taskToken: 'token of tool 1', ...of },
+      { kind: 'callModel', id: 't1/c1', attempt: 2, taskToken: 'token of t1/c1 1.2', losses: 0, ...of },
+      { kind: 'callTool', id: 't1/c1/tool0', attempt: 1, taskToken: 'token of tool 1', losses: 0, ...of },
     ]);
   });
 
