@@ -11,11 +11,12 @@ import { ensureSearchAttributes } from '../../worker/dev-server/search-attribute
 import { startDevServer, type DevServer } from '../../worker/dev-server/start-server.js';
 import { searchMachine } from '../../worker/dev-server/temporal-sources.js';
 import { Child } from '../support/child.js';
+import { CRASH_TEXT, readTrace } from '../support/crash-scene.js';
 import { TestProviders } from '../support/provider.js';
 import { until } from '../support/until.js';
 import { TestWorker } from '../support/vigil.js';
 
-/** What needs a server of its own: one that pushes no cancels to workers, and one whose every session may be drained. */
+/** What needs a server of its own: one without the settings that speed recovery up, and one whose every session may be drained. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'vigil-own-server-')));
 const store = join(folder, 'store.db');
 const LIMIT_MS = 1_500;
@@ -28,17 +29,18 @@ let providers: TestProviders;
 beforeAll(async () => {
   const report = () => undefined;
   const { path } = await findTemporal(searchMachine({ env: process.env, report }), report);
-  const temporalPath = join(folder, 'temporal-without-push');
+  const temporalPath = join(folder, 'temporal-without-settings');
+  const off = ['frontend.WorkerCommandsEnabled', 'frontend.enableCancelWorkerPollsOnShutdown'];
   writeFileSync(
     temporalPath,
-    `#!/bin/sh\nexec ${path} "$@" --dynamic-config-value frontend.WorkerCommandsEnabled=false\n`,
+    `#!/bin/sh\nexec ${path} "$@" ${off.map((name) => `--dynamic-config-value ${name}=false`).join(' ')}\n`,
   );
   chmodSync(temporalPath, 0o755);
   const logPath = join(folder, 'temporal.log');
   server = await startDevServer({ temporalPath, port: await freePort(), uiPort: null, dbPath: null, logPath, report });
   const connection = await Connection.connect({ address: server.address });
   const { namespaceInfo } = await connection.workflowService.describeNamespace({ namespace: server.namespace });
-  expect(namespaceInfo?.capabilities).toMatchObject({ workerCommands: false });
+  expect(namespaceInfo?.capabilities).toMatchObject({ workerCommands: false, workerPollCompleteOnShutdown: false });
   await ensureSearchAttributes(connection, server.namespace);
   await connection.close();
   providers = await TestProviders.start();
@@ -110,3 +112,30 @@ test('every running session can be drained and undrained at once', async () => {
   expect((await run('drain', 'all-7', '--all')).code).toBe(2);
   expect((await run('drain', 'all-7')).stdout).toBe('all-7: drains; nothing runs, 0 waiting\n');
 });
+
+/** With a heartbeat timeout of a minute, nobody else would notice. */
+const RECOVERED_MS = 30_000;
+
+test.each(['SIGKILL', 'SIGSTOP'] as const)(
+  'without the end of polls at shutdown a worker that is lost by %s is recovered from all the same',
+  async (signal) => {
+    const taskQueue = `lost-by-${signal}`;
+    const tracePath = join(folder, `trace-${signal}`);
+    const supervisor = new TestWorker('worker/supervisor-main.js', {
+      ...{ VIGIL_ADDRESS: server.address, VIGIL_STORE: store, VIGIL_LOG_LEVEL: 'error', VIGIL_TASK_QUEUE: taskQueue },
+      ...{ VIGIL_AGENTS: join(packageRoot(), 'test/support/crash-agent.ts'), VIGIL_TEST_TRACE: tracePath },
+      VIGIL_FREEZE_MS: '2000',
+    });
+    await supervisor.isReady();
+    const elsewhere = await SessionClient.connect({ address: server.address, store, taskQueue });
+    const sent = await elsewhere.send(`lost-${signal}`, { text: 'go' }, { agent: 'crash' });
+    const { pid } = await until('the call', () => readTrace(tracePath)[0]);
+    process.kill(pid, signal);
+    const outcome = await sent.outcome({ signal: AbortSignal.timeout(RECOVERED_MS) });
+    expect(outcome).toMatchObject({ outcome: 'completed', text: CRASH_TEXT });
+    expect(readTrace(tracePath).filter(({ what }) => what === 'effect')).toHaveLength(1);
+    await elsewhere.close();
+    await supervisor.end();
+  },
+  60_000,
+);
