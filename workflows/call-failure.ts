@@ -13,7 +13,7 @@ export function toCallFailure(error: unknown): CallFailure {
 
 function fromTimeout(cause: TimeoutFailure): CallFailure {
   if (cause.timeoutType !== 'HEARTBEAT') return failure('OtherTimeout', `${cause.timeoutType} timeout`);
-  const progress = (cause.lastHeartbeatDetails ?? null) as Partial<Progress> | null;
+  const progress = cause.lastHeartbeatDetails ?? null;
   return failure('HeartbeatTimeout', 'no progress within the budget', { progress });
 }
 

@@ -51,7 +51,7 @@ test.each([
   ['no heartbeat at all', null],
   ['the heartbeat of an earlier attempt', progress({ try: { dispatch: 1, attempt: 2 } })],
   ['the heartbeat of an earlier dispatch', progress({ try: { dispatch: 0, attempt: 3 } })],
-  ['the heartbeat of an older worker', { phase: 'streaming', atMs: NOW_MS } as Partial<Progress>],
+  ['the heartbeat of an older worker', { phase: 'streaming', atMs: NOW_MS }],
 ])('%s says nothing of the last try', (_, told) => {
   const { reason, stall } = outcomeOf(running(), { progress: told });
   expect(stall).toEqual({ phase: null, budgetMs: 60_000, tries: 3, elapsedMs: 75_000 });
