@@ -1,6 +1,6 @@
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
 import { FAILURE_TYPES, type FailureDetails, type FailureType } from '../protocol/failures.js';
-import type { Profile, Progress } from '../protocol/liveness.js';
+import type { Profile } from '../protocol/liveness.js';
 import type { CallFailure } from './session/events.js';
 
 /** Reads what Temporal says of a failed activity. Branches on types only, never on message text. */

@@ -52,7 +52,7 @@ test.each([
   ['the heartbeat of an earlier attempt', progress({ try: { dispatch: 1, attempt: 2 } })],
   ['the heartbeat of an earlier dispatch', progress({ try: { dispatch: 0, attempt: 3 } })],
   ['the heartbeat of an older worker', { phase: 'streaming', atMs: NOW_MS }],
-])('%s says nothing of the last try', (_, told) => {
+] satisfies [string, Partial<Progress> | null][])('%s says nothing of the last try', (_, told) => {
   const { reason, stall } = outcomeOf(running(), { progress: told });
   expect(stall).toEqual({ phase: null, budgetMs: 60_000, tries: 3, elapsedMs: 75_000 });
   expect(reason).toContain('before its first sign');
