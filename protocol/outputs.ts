@@ -16,6 +16,8 @@ export type NoticeCode =
   | 'unknown_signal'
   | 'steered_duplicate'
   | 'model_busy'
+  | 'model_fallback'
+  | 'waiting_for_capacity'
   | 'store_unavailable'
   | 'session_suspended'
   | 'session_resumed'

@@ -32,5 +32,8 @@ export interface TurnView {
   startedAtMs: number;
   step: string;
   items: string[];
-  budgets: Record<'resumes' | 'steps' | 'redispatches' | 'providerWaitMs', { used: number; limit: number }>;
+  budgets: Record<
+    'resumes' | 'steps' | 'redispatches' | 'providerWaitMs' | 'capacityWaitMs',
+    { used: number; limit: number }
+  >;
 }

@@ -1,6 +1,7 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { SessionActivities } from '../protocol/activities.js';
 import { FAILURE_TYPES } from '../protocol/failures.js';
+import { budgetsOfLink } from '../protocol/liveness.js';
 import type { Effect } from './session/effects.js';
 
 /** Demanded by the server, far beyond any real use, and never a liveness decision: the heartbeat timeout is. */
@@ -17,15 +18,18 @@ const TOOL_NON_RETRYABLE = NON_RETRYABLE.filter(
 export function callModel({ input, profile, maximumAttempts }: Extract<Effect, { kind: 'callModel' }>) {
   return proxyActivities<SessionActivities>({
     startToCloseTimeout: TOTAL_LIMIT,
-    heartbeatTimeout: profile.budgetsMs.streaming,
+    scheduleToStartTimeout: profile.scheduleToStartMs,
+    heartbeatTimeout: budgetsOfLink(profile, input.link).streaming,
     cancellationType: 'TRY_CANCEL',
     retry: { maximumAttempts, initialInterval: 50, maximumInterval: 1_000, nonRetryableErrorTypes: NON_RETRYABLE },
   }).callModel(input);
 }
 
-export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract<Effect, { kind: 'callTool' }>) {
+export function callTool(effect: Extract<Effect, { kind: 'callTool' }>) {
+  const { input, scheduleToStartMs, heartbeatTimeoutMs, maximumAttempts } = effect;
   return proxyActivities<SessionActivities>({
     startToCloseTimeout: TOTAL_LIMIT,
+    scheduleToStartTimeout: scheduleToStartMs,
     heartbeatTimeout: heartbeatTimeoutMs,
     cancellationType: 'TRY_CANCEL',
     retry: {

@@ -164,6 +164,11 @@ export function aFailure(type: CallFailure['type'], over: Partial<CallFailure> =
   return { type, message: `${type} happened`, ...details, ...over };
 }
 
+/** A chain of models that all have the default table. */
+export function aChainOf(...models: string[]): Partial<Profile> {
+  return { links: models.map((model) => ({ model, budgetsMs: DEFAULT_PROFILE.budgetsMs })) };
+}
+
 /** The call in flight fails. */
 export function fails(type: CallFailure['type'], over: Partial<CallFailure> = {}): Happening {
   return (state) => {
@@ -174,13 +179,25 @@ export function fails(type: CallFailure['type'], over: Partial<CallFailure> = {}
 
 /** The tool call at this place of the running step ends. */
 export function toolEnds(place: number): Happening {
-  return (state) => ({ kind: 'toolFinished', toolCallId: toolsOf(state)[place]!.toolCallId });
+  return (state) => {
+    const { toolCallId, dispatch } = toolsOf(state)[place]!;
+    return { kind: 'toolFinished', toolCallId, dispatch };
+  };
 }
 
 export function toolFails(place: number, message = 'the worker is gone'): Happening {
+  return toolFailsWith(place, aFailure('WorkerLost', { message }));
+}
+
+/** No worker takes the tool call at this place. */
+export function toolStarves(place: number): Happening {
+  return toolFailsWith(place, aFailure('ScheduleToStartTimeout'));
+}
+
+function toolFailsWith(place: number, failure: CallFailure): Happening {
   return (state) => {
-    const { toolCallId } = toolsOf(state)[place]!;
-    return { kind: 'toolFailed', toolCallId, failure: aFailure('WorkerLost', { message }) };
+    const { toolCallId, dispatch } = toolsOf(state)[place]!;
+    return { kind: 'toolFailed', toolCallId, dispatch, failure };
   };
 }
 

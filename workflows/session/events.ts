@@ -9,8 +9,8 @@ export type SessionEvent =
   | { kind: 'signalReceived'; name: string; args: unknown[] }
   | { kind: 'modelFinished'; callId: string; dispatch: number; result: CallModelResult }
   | { kind: 'modelFailed'; callId: string; dispatch: number; failure: CallFailure }
-  | { kind: 'toolFinished'; toolCallId: string }
-  | { kind: 'toolFailed'; toolCallId: string; failure: CallFailure }
+  | { kind: 'toolFinished'; toolCallId: string; dispatch: number }
+  | { kind: 'toolFailed'; toolCallId: string; dispatch: number; failure: CallFailure }
   | { kind: 'recorded' }
   | { kind: 'timerFired' }
   /** A person asks a suspended session to go on. */
@@ -22,7 +22,7 @@ export type SessionEvent =
 
 /** A failed activity, as far as the core decides by it. */
 export interface CallFailure {
-  type: FailureType | 'HeartbeatTimeout' | 'OtherTimeout' | 'Unknown';
+  type: FailureType | 'HeartbeatTimeout' | 'ScheduleToStartTimeout' | 'OtherTimeout' | 'Unknown';
   message: string;
   /** Temporal's attempt that failed; `null` when unknown, which means all attempts are used. */
   attempt: number | null;

@@ -1,10 +1,13 @@
 import type { AppendItem, CallModelResult, Settlement } from '../../protocol/calls.js';
+import type { OutcomeKind } from '../../protocol/fates.js';
 import { profileVersion } from '../../protocol/liveness.js';
 import { addUsage } from '../../protocol/usage.js';
 import type { Change } from './effects.js';
 import { interrupt } from './drain.js';
 import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
+import { lackOfCapacity, waitForCapacity } from './capacity.js';
+import { fallBack, linkOf, reasonOf } from './fallback.js';
 import { notice, say, takeOutbox } from './outbox.js';
 import { learnRepeats, toRecords } from './seen-items.js';
 import type { Call, SessionState, Suspension, Turn } from './state.js';
@@ -51,6 +54,7 @@ function joinSteers(state: SessionState): { state: SessionState; append: AppendI
 export function startCall(state: SessionState, call: Call): Change {
   const turn = state.turn!;
   const { sessionId, chain, agent, head, profile } = state;
+  const link = linkOf(state);
   return {
     state: { ...state, turn: { ...turn, step: { kind: 'calling', call } } },
     effects: [
@@ -59,6 +63,7 @@ export function startCall(state: SessionState, call: Call): Change {
         input: {
           ...{ sessionId, chain, agent, turnId: turn.id, head },
           profileVersion: profileVersion(profile),
+          ...(link > 0 ? { link } : {}),
           settlement: toSettlement(state, turn),
           ...call,
         },
@@ -97,6 +102,8 @@ function takeAnswer(state: SessionState, answer: Completed): SessionState {
 export function onModelFailed(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
   const charged = chargeAttempts(state, failure);
   if (state.draining && ASKS_AGAIN.has(failure.type)) return unchanged(interrupt(charged, moment, failure.message));
+  const atNextLink = fallBack(charged, failure);
+  if (atNextLink) return startCall(atNextLink, again(call));
   switch (failure.type) {
     case 'ProfileChanged':
       return adoptProfile(charged, call, failure, moment);
@@ -107,6 +114,8 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
     // The store had not heard yet that the session drains no more.
     case 'SessionDraining':
       return redispatch(charged, call, failure, moment);
+    case 'ScheduleToStartTimeout':
+      return awaitWorker(charged, call, moment);
     case 'ModelBusy':
       return unchanged(waitForProvider(charged, call, failure, moment));
     case 'StoreUnavailable':
@@ -116,21 +125,23 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
     case 'AgentUnavailable':
       return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
     case 'HeartbeatTimeout':
-      return unchanged(settle(charged, moment.nowMs, 'timeout', failure.message));
+      return end(charged, 'timeout', failure, moment);
     case 'ContextOverflow':
-      return unchanged(settle(dropInputs(charged, call), moment.nowMs, 'failed', failure.message));
-    case 'ModelRejected': {
-      const kept = failure.inputAtFault ? dropInputs(charged, call) : charged;
-      return unchanged(settle(kept, moment.nowMs, 'failed', failure.message));
-    }
+      return end(dropInputs(charged, call), 'failed', failure, moment);
+    case 'ModelRejected':
+      return end(failure.inputAtFault ? dropInputs(charged, call) : charged, 'failed', failure, moment);
     case 'StreamBroken':
     case 'Defect':
     case 'OtherTimeout':
     case 'Unknown':
-      return unchanged(settle(charged, moment.nowMs, 'failed', failure.message));
+      return end(charged, 'failed', failure, moment);
     default:
       return failure.type satisfies never;
   }
+}
+
+function end(state: SessionState, outcome: OutcomeKind, { message }: CallFailure, { nowMs }: Moment): Change {
+  return unchanged(settle(state, nowMs, outcome, reasonOf(state, message)));
 }
 
 /** Failures after which the call would go out again. */
@@ -138,6 +149,7 @@ const ASKS_AGAIN: ReadonlySet<CallFailure['type']> = new Set([
   'WorkerLost',
   'WorkerDraining',
   'SessionDraining',
+  'ScheduleToStartTimeout',
   'ModelBusy',
   'StoreUnavailable',
 ]);
@@ -177,6 +189,16 @@ function redispatch(state: SessionState, call: Call, failure: CallFailure, momen
     return unchanged(settle(state, moment.nowMs, 'interrupted', reason));
   }
   return startCall({ ...state, turn: { ...turn, used: { ...turn.used, redispatches } } }, again(call));
+}
+
+/** No worker had a slot for the call: it goes out again at once, and waits on. */
+function awaitWorker(state: SessionState, call: Call, moment: Moment): Change {
+  const waiting = waitForCapacity(state, moment);
+  if (!waiting)
+    return unchanged(settle(state, moment.nowMs, 'interrupted', `the call never ran: ${lackOfCapacity(state)}`));
+  const { state: started, effects } = startCall(waiting, again(call));
+  const turn: Turn = { ...started.turn!, step: { kind: 'calling', call: again(call), lackedCapacity: true } };
+  return { state: { ...started, turn }, effects };
 }
 
 /** The time that a call had to wait for is over. */
