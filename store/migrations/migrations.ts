@@ -2,10 +2,12 @@ import type { Migration } from 'kysely';
 import { sessions } from './0001-sessions.js';
 import { stopAndDrain } from './0002-stop-and-drain.js';
 import { leases } from './0003-leases.js';
+import { accountGates } from './0005-account-gates.js';
 
 /** Every step of the schema, by its number. A name is stored in each store that ran it: never rename, remove or reorder one. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-sessions': sessions,
   '0002-stop-and-drain': stopAndDrain,
   '0003-leases': leases,
+  '0005-account-gates': accountGates,
 };
