@@ -20,7 +20,7 @@ import {
   when,
 } from '../../support/session-builders.js';
 import type { SessionEvent } from '../../../workflows/session/events.js';
-import type { SessionState } from '../../../workflows/session/state.js';
+import { type SessionState, type StoredState, upgradeState } from '../../../workflows/session/state.js';
 
 const running = () => aSession(receives('m1'));
 const starves = fails('ScheduleToStartTimeout');
@@ -110,4 +110,13 @@ describe('a tool that no worker took', () => {
     expect(effectsOf(change, 'callTool')).toEqual([]);
     expect(resultsOf(change.state)).toMatchObject([{ lost: null }, { neverRan: true, lost: 'the session drains' }]);
   });
+});
+
+test('a waiting turn of an older version goes on, with nothing left behind and nothing waited', () => {
+  const state = after(running(), fails('ModelBusy'), recorded);
+  const { failedLinks: _, capacityWaitedUntilMs: __, used, ...turn } = turnOf(state);
+  const { capacityWaitMs: ___, ...olderUsed } = used;
+  const { scheduleToStartMs: ____, capacityWaitPerTurnMs: _____, ...profile } = state.profile;
+  const stored = { ...state, profile, turn: { ...turn, used: olderUsed } } as StoredState;
+  expect(upgradeState(JSON.parse(JSON.stringify(stored)) as StoredState)).toEqual(state);
 });
