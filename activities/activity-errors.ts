@@ -12,3 +12,14 @@ export class ProfileChangedError extends Error {
     super(`the agent's settings are now ${profileVersion(profile)}`);
   }
 }
+
+/** The account with the provider takes nothing for a while: it said so now, or to an earlier call. */
+export class AccountBusyError extends Error {
+  override name = 'AccountBusyError';
+  constructor(
+    message: string,
+    readonly retryAfterMs: number,
+  ) {
+    super(message);
+  }
+}

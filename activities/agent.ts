@@ -17,6 +17,11 @@ export interface AgentDefinition {
   name: string;
   /** A model specification as `VIGIL_MODEL` takes it, or a model object; without it, `VIGIL_MODEL` decides. */
   model?: string | LanguageModelV3;
+  /**
+   * Models to go on with, in this order, when the one before is busy, rejects the call or falls silent too often. Each has resumes of its
+   * own; every turn begins with `model`.
+   */
+  fallbackModels?: (string | LanguageModelV3)[];
   /** The system prompt. */
   instructions?: string;
   tools?: ToolDefinition[];
@@ -26,6 +31,10 @@ export interface AgentDefinition {
   resumesPerTurn?: number;
   /** Model calls of one turn; default 200. */
   stepsPerTurn?: number;
+  /** Milliseconds that a call may wait for a worker before that is announced; default 60 s, at least 1 s. */
+  scheduleToStartMs?: number;
+  /** Milliseconds that one turn may wait for workers; default 30 min. */
+  capacityWaitPerTurnMs?: number;
   /** Tokens that one model call may produce; default: the provider's. */
   maxOutputTokens?: number;
 }

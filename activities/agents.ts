@@ -1,5 +1,11 @@
 import type { LanguageModelV3FunctionTool } from '@ai-sdk/provider';
-import { DEFAULT_PHASE_BUDGETS_MS, DEFAULT_PROFILE, type PhaseBudgets, type Profile } from '../protocol/liveness.js';
+import {
+  DEFAULT_PHASE_BUDGETS_MS,
+  DEFAULT_PROFILE,
+  type ModelLink,
+  type PhaseBudgets,
+  type Profile,
+} from '../protocol/liveness.js';
 import { messageOf } from './classify-error.js';
 import type { AgentDefinition, ToolDefinition } from './agent.js';
 import { toFunctionTools } from './prompt.js';
@@ -8,8 +14,8 @@ import { toFunctionTools } from './prompt.js';
 export interface Agent {
   name: string;
   definition: AgentDefinition;
-  /** What the provider calls the model. */
-  model: string;
+  /** What the models of its chain are called, first choice first. */
+  models: readonly string[];
   tools: ReadonlyMap<string, ToolDefinition>;
   /** The tools as every request describes them: made once, not for each call. */
   functionTools: LanguageModelV3FunctionTool[];
@@ -41,22 +47,39 @@ export function createAgents(definitions: AgentDefinition[], modelName: string):
 }
 
 function createAgent(definition: AgentDefinition, modelName: string): Agent {
-  const { name, model, resumesPerTurn, stepsPerTurn } = definition;
+  const { name, resumesPerTurn, stepsPerTurn, scheduleToStartMs, capacityWaitPerTurnMs } = definition;
+  const links = linksOf(definition, modelName);
   const profile: Profile = {
     ...DEFAULT_PROFILE,
     budgetsMs: effectiveBudgets(definition),
     ...(resumesPerTurn === undefined ? {} : { resumesPerTurn }),
     ...(stepsPerTurn === undefined ? {} : { stepsPerTurn }),
+    ...(scheduleToStartMs === undefined ? {} : { scheduleToStartMs }),
+    ...(capacityWaitPerTurnMs === undefined ? {} : { capacityWaitPerTurnMs }),
+    ...(links.length > 1 ? { links } : {}),
   };
   const tools = new Map((definition.tools ?? []).map((tool) => [tool.name, tool]));
   return {
     name,
     definition,
-    model: typeof model === 'string' ? model : (model?.modelId ?? modelName),
+    models: links.map((link) => link.model),
     tools,
     functionTools: toFunctionTools(tools.values()),
     profile,
   };
+}
+
+/** The model at a place of the agent's chain; `undefined` = the worker's default. */
+export function modelAt({ model, fallbackModels = [] }: AgentDefinition, link: number): AgentDefinition['model'] {
+  return link === 0 ? model : fallbackModels[link - 1];
+}
+
+function linksOf(definition: AgentDefinition, modelName: string): ModelLink[] {
+  const chain = [definition.model ?? modelName, ...(definition.fallbackModels ?? [])];
+  return chain.map((model) => ({
+    model: typeof model === 'string' ? model : model.modelId,
+    budgetsMs: effectiveBudgets(definition),
+  }));
 }
 
 /** No phase can be held below the stream gap, so a gap that is wider than a default widens that too; what is written stands. */
@@ -80,6 +103,9 @@ function agentProblems(agent: AgentDefinition): string[] {
     ...countProblem(agent, 'resumesPerTurn', 0, 100),
     ...countProblem(agent, 'stepsPerTurn', 1, 10_000),
     ...countProblem(agent, 'maxOutputTokens', 1, 10_000_000),
+    ...countProblem(agent, 'scheduleToStartMs', SHORTEST_BUDGET_MS, LONGEST_BUDGET_MS),
+    ...countProblem(agent, 'capacityWaitPerTurnMs', SHORTEST_BUDGET_MS, LONGEST_BUDGET_MS),
+    ...fallbackProblems(agent),
     ...toolProblems(agent),
   ];
 }
@@ -101,7 +127,20 @@ function budgetProblems(agent: AgentDefinition): string[] {
   });
 }
 
-type CountKnob = 'resumesPerTurn' | 'stepsPerTurn' | 'maxOutputTokens';
+/** A chain is written by hand; its tables travel with each session's state. */
+const LONGEST_CHAIN = 10;
+
+function fallbackProblems({ name, fallbackModels = [] }: AgentDefinition): string[] {
+  const isModel = (model: unknown) =>
+    typeof model === 'string'
+      ? model.trim() !== ''
+      : typeof (model as { doStream?: unknown } | null)?.doStream === 'function';
+  if (Array.isArray(fallbackModels) && fallbackModels.length < LONGEST_CHAIN && fallbackModels.every(isModel))
+    return [];
+  return [`agent "${name}": fallbackModels must be a list of at most ${LONGEST_CHAIN - 1} models`];
+}
+
+type CountKnob = 'resumesPerTurn' | 'stepsPerTurn' | 'maxOutputTokens' | 'scheduleToStartMs' | 'capacityWaitPerTurnMs';
 
 function countProblem(agent: AgentDefinition, knob: CountKnob, least: number, most: number): string[] {
   const value = agent[knob];

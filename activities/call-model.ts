@@ -1,10 +1,17 @@
 import { Context, type Info } from '@temporalio/activity';
+import type { LanguageModelV3 } from '@ai-sdk/provider';
 import { createHash } from 'node:crypto';
 import type { CallModelInput, CallModelResult, RecordInput, ToolCallRef, TryRef } from '../protocol/calls.js';
 import type { ItemRecord } from '../protocol/fates.js';
 import type { NewOutput, OutputBody } from '../protocol/outputs.js';
 import { LIMITS } from '../protocol/limits.js';
-import { type Evidence, profileVersion, type Progress, promotedPrefillMs } from '../protocol/liveness.js';
+import {
+  budgetsOfLink,
+  type Evidence,
+  profileVersion,
+  type Progress,
+  promotedPrefillMs,
+} from '../protocol/liveness.js';
 import { addUsage, type Usage } from '../protocol/usage.js';
 import {
   type AnsweredResult,
@@ -14,14 +21,17 @@ import {
   type EarlierTries,
   type TryEnd,
 } from '../store/session-store.js';
+import type { AccountGates } from './account-gates.js';
 import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
 import type { Agent } from './agents.js';
 import { isRefusal, toFailure } from './classify-error.js';
 import type { ClosedCallWatch } from './closed-call-watch.js';
 import type { Dependencies } from './dependencies.js';
 import { endingOf, judgeFinish } from './finish-table.js';
+import { entriesFor } from './foreign-entries.js';
 import { Liveness } from './liveness.js';
 import { onRequestSent } from './model-http.js';
+import { accountOf } from './models.js';
 import { toPrompt } from './prompt.js';
 import { OutputLimitError, readStream, type StreamReading, unlessAborted } from './read-stream.js';
 import { DEFAULT_TOOL_SILENCE_MS, IDEMPOTENT_ATTEMPTS } from './tool-policy.js';
@@ -35,7 +45,7 @@ import { usageOf } from './usage-of.js';
 const PROVIDER_OPTIONS = { openai: { store: false } };
 
 /** The `callModel` activity: one attempt is one try, and one try is at most one provider request. */
-export function createCallModel(dependencies: Dependencies, watch: ClosedCallWatch) {
+export function createCallModel(dependencies: Dependencies & { gates: AccountGates }, watch: ClosedCallWatch) {
   return async function callModel(input: CallModelInput): Promise<CallModelResult> {
     const context = Context.current();
     const modelTry = new ModelTry({ ...dependencies, watch }, input, context);
@@ -70,7 +80,7 @@ class ModelTry {
   private unwatch: () => void = () => undefined;
 
   constructor(
-    private readonly dependencies: Dependencies & { watch: ClosedCallWatch },
+    private readonly dependencies: Dependencies & { gates: AccountGates; watch: ClosedCallWatch },
     private readonly input: CallModelInput,
     private readonly context: Context,
   ) {
@@ -81,6 +91,11 @@ class ModelTry {
     // Providers and sockets expect a DOMException; any other reason surfaces as an API error with status 200.
     context.cancellationSignal.addEventListener('abort', () => this.abortRequest());
     if (context.cancellationSignal.aborted) this.abortRequest();
+  }
+
+  /** Place of the model in the agent's chain. */
+  private get link(): number {
+    return this.input.link ?? 0;
   }
 
   /** What to throw for what was thrown. */
@@ -107,7 +122,8 @@ class ModelTry {
       const key = `${this.input.chain}/restarted`;
       this.journal.add({ kind: 'Notice', code: 'session_restarted', message, isCallBoundary: false }, key);
     }
-    const reading = await this.ask(agent, begun.base, this.liveness);
+    const model = this.dependencies.modelOf(agent.definition, this.link);
+    const reading = await this.dependencies.gates.pass(accountOf(model), () => this.ask(agent, model, begun.base));
     return this.finish(agent, begun, reading);
   }
 
@@ -141,7 +157,7 @@ class ModelTry {
 
   private watch({ profile }: Agent): Liveness {
     return new Liveness({
-      budgetsMs: profile.budgetsMs,
+      budgetsMs: budgetsOfLink(profile, this.link),
       // What a beat vouches for is in the journal before the beat goes out.
       beat: (progress) => void this.journal.flush().then(() => this.heartbeat(progress)),
       warn: (stall) => this.journal.add({ kind: 'StallWarning', ...stall, ...this.ofTry() }),
@@ -151,7 +167,8 @@ class ModelTry {
   /** A model that has answered once may not be waited for as if it never had. */
   private resume(earlier: EarlierTries, { profile }: Agent, liveness: Liveness): void {
     const { hasStreamed, firstTokenMs, ...seen } = earlier;
-    const prefillMs = hasStreamed ? promotedPrefillMs(profile.budgetsMs, firstTokenMs) : profile.budgetsMs.prefill;
+    const budgetsMs = budgetsOfLink(profile, this.link);
+    const prefillMs = hasStreamed ? promotedPrefillMs(budgetsMs, firstTokenMs) : budgetsMs.prefill;
     liveness.setPrefillBudget(prefillMs);
     const { sessionId, callId, dispatch, attempt } = this.ref;
     const { phase, count, estimatedInputTokens } = seen;
@@ -171,18 +188,19 @@ class ModelTry {
     const { chain, agent, turnId, head, append, outputs } = this.input;
     return {
       ...this.ref,
-      ...{ chain, agent, turnId, head, append, outputs },
+      ...{ chain, agent, turnId, head, append, outputs, link: this.link },
       inputHash: createHash('sha256').update(JSON.stringify({ head, append })).digest('hex'),
       workerInstance: this.dependencies.workerInstance,
       taskToken: Buffer.from(info.taskToken).toString('base64'),
     };
   }
 
-  private async ask(agent: Agent, base: string | null, liveness: Liveness): Promise<StreamReading> {
-    const { store, modelOf } = this.dependencies;
+  private async ask(agent: Agent, model: LanguageModelV3, base: string | null): Promise<StreamReading> {
+    const { store } = this.dependencies;
     const { instructions, maxOutputTokens } = agent.definition;
-    const model = modelOf(agent.definition);
-    const prompt = await toPrompt(await store.transcript(this.input.sessionId, base), instructions, store);
+    const liveness = this.liveness!;
+    const entries = entriesFor(agent.models[this.link]!, await store.transcript(this.input.sessionId, base));
+    const prompt = await toPrompt(entries, instructions, store);
     const signal = this.abort.signal;
     liveness.enter('connect');
     const request = onRequestSent(
@@ -217,7 +235,7 @@ class ModelTry {
   ): Promise<CallModelResult> {
     this.liveness?.enter('finish');
     const finish = judgeFinish(reading);
-    const { model } = agent;
+    const model = agent.models[this.link]!;
     const content = this.contentOf(reading, finish === 'toolCalls');
     const usage = usageOf(reading.finish!.usage);
     const text = content.map((part) => (part.kind === 'text' ? part.text : '')).join('');

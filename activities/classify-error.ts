@@ -17,7 +17,7 @@ import {
   StoreUnavailableError,
   TranscriptMissingError,
 } from '../store/session-store.js';
-import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
+import { AccountBusyError, AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
 import { StreamBrokenError } from './finish-table.js';
 import { ModelSpecError, withoutSecrets } from './models.js';
 import { PromptError } from './prompt.js';
@@ -28,6 +28,8 @@ interface Verdict {
   type: FailureType;
   message: string;
   retryAfterMs?: number;
+  /** Of `ModelBusy`: it holds for whatever is asked with the same key. */
+  isOfAccount?: boolean;
   /** Milliseconds before the server's next attempt of a retryable failure. */
   nextRetryMs?: number;
   inputAtFault?: boolean;
@@ -93,6 +95,7 @@ function classify(error: unknown): Verdict {
   if (error instanceof TranscriptMissingError) return { type: 'TranscriptMissing', message };
   if (error instanceof AgentUnavailableError) return { type: 'AgentUnavailable', message };
   if (error instanceof ProfileChangedError) return { type: 'ProfileChanged', message, profile: error.profile };
+  if (error instanceof AccountBusyError) return { type: 'ModelBusy', message, retryAfterMs: error.retryAfterMs };
   if (error instanceof StreamBrokenError) return { type: 'StreamBroken', message };
   if (error instanceof OutputLimitError) return { type: 'ModelRejected', message };
   if (error instanceof ModelSpecError || LoadAPIKeyError.isInstance(error) || NoSuchModelError.isInstance(error)) {
@@ -137,6 +140,13 @@ function classifyPart(part: unknown): Verdict {
 }
 
 const OVERLOADED = [503, 529];
+const BUSY_ACCOUNT = [429, ...OVERLOADED];
+
+/** What a provider said, when it was that the account asks too much of it, or it is overloaded: every session with the key should wait. */
+export function busyAccount(error: unknown): { message: string; retryAfterMs?: number } | null {
+  const verdict = classify(error);
+  return verdict.isOfAccount ? verdict : null;
+}
 
 /** One table for every way that a provider tells of a failure. Waiting helps, or the account, or other content, or nothing. */
 function classifyReport(report: ProviderReport): Verdict {
@@ -146,8 +156,8 @@ function classifyReport(report: ProviderReport): Verdict {
     return { type: 'ModelRejected', message: `${message}: the account with the provider is used up` };
   }
   if (isUnsupportedContent(report)) return { type: 'ModelRejected', message, inputAtFault: true };
-  if (status === undefined || status >= 500 || [408, 409, 425, 429].includes(status))
-    return { type: 'ModelBusy', message };
+  if (status !== undefined && BUSY_ACCOUNT.includes(status)) return { type: 'ModelBusy', message, isOfAccount: true };
+  if (status === undefined || status >= 500 || [408, 409, 425].includes(status)) return { type: 'ModelBusy', message };
   if (status === 401 || status === 403) {
     return { type: 'ModelRejected', message: `${message}: check the provider's API key in the worker's environment` };
   }

@@ -1,4 +1,5 @@
 import type { SessionActivities } from '../protocol/activities.js';
+import { AccountGates } from './account-gates.js';
 import { createCallModel } from './call-model.js';
 import { createCallTool } from './call-tool.js';
 import { ClosedCallWatch } from './closed-call-watch.js';
@@ -8,8 +9,9 @@ import { createRecord } from './record.js';
 /** The activities of a worker, bound to what it gives them. */
 export function createActivities(dependencies: Dependencies): SessionActivities {
   const watch = new ClosedCallWatch(dependencies.store);
+  const gates = new AccountGates(dependencies.store);
   return {
-    callModel: createCallModel(dependencies, watch),
+    callModel: createCallModel({ ...dependencies, gates }, watch),
     callTool: createCallTool(dependencies, watch),
     record: createRecord(dependencies),
   };

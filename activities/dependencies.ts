@@ -7,8 +7,8 @@ import type { Agent } from './agents.js';
 export interface Dependencies {
   store: SessionStore;
   agents: ReadonlyMap<string, Agent>;
-  /** @throws ModelSpecError when the agent's model cannot be used. */
-  modelOf(definition: AgentDefinition): LanguageModelV3;
+  /** The model at a place of the agent's chain. @throws ModelSpecError when it cannot be used. */
+  modelOf(definition: AgentDefinition, link: number): LanguageModelV3;
   /** Names this worker process in the registry of running tries. */
   workerInstance: string;
 }

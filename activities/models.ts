@@ -2,6 +2,7 @@ import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV3 } from '@ai-sdk/provider';
+import { createHash } from 'node:crypto';
 import { createDemoModel } from './demo-model.js';
 import { modelFetch } from './model-http.js';
 
@@ -22,6 +23,18 @@ const SHORTEST_SECRET_CHARS = 8;
 /** The text with every known key blotted out. */
 export function withoutSecrets(text: string): string {
   return [...secrets].reduce((shown, secret) => shown.replaceAll(secret, '[key]'), text);
+}
+
+const accounts = new WeakMap<LanguageModelV3, string>();
+
+/** Names what a model's limits belong to: provider, address and key, hashed. `null` for models that were not made here, or have no such limits. */
+export function accountOf(model: LanguageModelV3): string | null {
+  return accounts.get(model) ?? null;
+}
+
+function ofAccount(model: LanguageModelV3, ...parts: (string | undefined)[]): LanguageModelV3 {
+  accounts.set(model, createHash('sha256').update(JSON.stringify(parts)).digest('hex'));
+  return model;
 }
 
 /** A model specification that cannot be used, with what to do about it. */
@@ -51,20 +64,22 @@ export function createModel(spec: string, settings: ProviderSettings): LanguageM
 
 function createOpenAi(model: string, settings: ProviderSettings): LanguageModelV3 {
   const apiKey = requireKey(settings.openaiApiKey, 'OPENAI_API_KEY', `openai:${model}`);
-  return createOpenAI({
+  const provider = createOpenAI({
     apiKey,
     fetch: modelFetch,
     ...baseUrl(settings.openaiBaseUrl, 'OPENAI_API_KEY'),
-  }).languageModel(model);
+  });
+  return ofAccount(provider.languageModel(model), 'openai', settings.openaiBaseUrl, apiKey);
 }
 
 function createClaude(model: string, settings: ProviderSettings): LanguageModelV3 {
   const apiKey = requireKey(settings.anthropicApiKey, 'ANTHROPIC_API_KEY', `anthropic:${model}`);
-  return createAnthropic({
+  const provider = createAnthropic({
     apiKey,
     fetch: modelFetch,
     ...baseUrl(settings.anthropicBaseUrl, 'ANTHROPIC_API_KEY'),
-  }).languageModel(model);
+  });
+  return ofAccount(provider.languageModel(model), 'anthropic', settings.anthropicBaseUrl, apiKey);
 }
 
 function createCompatible(spec: string, settings: ProviderSettings): LanguageModelV3 {
@@ -72,13 +87,14 @@ function createCompatible(spec: string, settings: ProviderSettings): LanguageMod
   requireNoPassword(url, 'VIGIL_MODEL_API_KEY');
   if (!url || !model || !URL.canParse(url)) throw new ModelSpecError(`"${spec}" names no model; write URL#MODEL`);
   const key = settings.compatibleApiKey;
-  return createOpenAICompatible({
+  const provider = createOpenAICompatible({
     name: 'compatible',
     baseURL: url,
     fetch: modelFetch,
     includeUsage: true,
     ...(key === undefined ? {} : { apiKey: key }),
-  }).languageModel(model);
+  });
+  return ofAccount(provider.languageModel(model), 'compatible', url, key);
 }
 
 function requireKey(key: string | undefined, variable: string, spec: string): string {

@@ -18,8 +18,8 @@ export type AppendItem =
       /** The turn that took the item in, when it is not the calling one. */
       turnId?: string;
     }
-  /** The result is in the store under the tool call's id; `lost` says why there may be none. */
-  | { kind: 'toolResult'; toolCallId: string; name: string; lost: string | null }
+  /** The result is in the store under the tool call's id; `lost` says why there may be none, `neverRan` that there is none and no effect. */
+  | { kind: 'toolResult'; toolCallId: string; name: string; lost: string | null; neverRan?: true }
   /** What an earlier call had said when its turn was stopped: read from the journal, and marked in the transcript. */
   | { kind: 'interruptedCall'; callId: string };
 
@@ -37,6 +37,8 @@ export interface CallModelInput {
   /** Outputs known at dispatch; written before the provider is asked. */
   outputs: NewOutput[];
   profileVersion: string;
+  /** Place in the agent's chain of models; absent = the first. */
+  link?: number;
   settlement: Settlement;
 }
 

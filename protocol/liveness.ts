@@ -67,6 +67,19 @@ export interface Profile {
   providerWaitPerTurnMs: number;
   /** Dispatches of one turn after a lost or draining worker. */
   redispatchesPerTurn: number;
+  /** Milliseconds that a call may wait for a worker with a free slot before that is told and the call dispatched anew. */
+  scheduleToStartMs: number;
+  /** Milliseconds that one turn may wait for workers to take its calls. */
+  capacityWaitPerTurnMs: number;
+  /** The models that a turn may use, first choice first; absent when there is one alone. */
+  links?: readonly ModelLink[];
+}
+
+/** One model of a fallback chain. */
+export interface ModelLink {
+  /** What the model is called in outputs and entries. */
+  model: string;
+  budgetsMs: PhaseBudgets;
 }
 
 /** What a session assumes until a worker has said otherwise. */
@@ -76,6 +89,8 @@ export const DEFAULT_PROFILE: Profile = {
   stepsPerTurn: 200,
   providerWaitPerTurnMs: 15 * 60_000,
   redispatchesPerTurn: 20,
+  scheduleToStartMs: 60_000,
+  capacityWaitPerTurnMs: 30 * 60_000,
 };
 
 /** Milliseconds by which the server may notice a silence late, and wait before the next try. */
@@ -83,17 +98,49 @@ const DETECTION_SLACK_MS = 2_500;
 
 /**
  * The longest that a turn can go without a sign, in milliseconds: every try of a call silent in the worst way, each phase of it to the end
- * of its budget. Then its end is reported. Waits that are told (provider, capacity, store) come on top.
+ * of its budget, with every model of the chain. Then its end is reported. Waits that are told (provider, capacity, store) come on top.
  */
-export function worstSilenceMs({ budgetsMs, resumesPerTurn }: Profile): number {
-  const { setup, connect, prefill, reasoning, thinkingGap, streaming, finish } = budgetsMs;
-  const silent = setup + connect + Math.max(prefill, reasoning, thinkingGap, streaming) + finish;
-  return (1 + resumesPerTurn) * (silent + DETECTION_SLACK_MS);
+export function worstSilenceMs({ budgetsMs, links, resumesPerTurn }: Profile): number {
+  const tables = links?.map((link) => link.budgetsMs) ?? [budgetsMs];
+  return tables.reduce((total, table) => total + (1 + resumesPerTurn) * (worstTryMs(table) + DETECTION_SLACK_MS), 0);
+}
+
+function worstTryMs({ setup, connect, prefill, reasoning, thinkingGap, streaming, finish }: PhaseBudgets): number {
+  return setup + connect + Math.max(prefill, reasoning, thinkingGap, streaming) + finish;
+}
+
+/** How long a busy provider is waited for, in milliseconds, whoever waits: a session, or all sessions of an account. */
+export const PROVIDER_WAITS_MS = {
+  shortest: 1_000,
+  /** Of a wait that doubles because the provider named no time. */
+  longestBackoff: 60_000,
+  /** A provider that names a longer time is believed up to here. */
+  longestNamed: 60 * 60_000,
+} as const;
+
+/** The table of the model at this place of the chain. */
+export function budgetsOfLink({ budgetsMs, links }: Profile, link = 0): PhaseBudgets {
+  return links?.[link]?.budgetsMs ?? budgetsMs;
 }
 
 /** Two profiles are the same when their versions are; readable, so that a history shows what a call was scheduled by. */
 export function profileVersion(profile: Profile): string {
   const { budgetsMs, resumesPerTurn, stepsPerTurn, providerWaitPerTurnMs, redispatchesPerTurn } = profile;
-  const budgets = PHASES.map((phase) => budgetsMs[phase]).join(',');
-  return `${budgets}/${resumesPerTurn}/${stepsPerTurn}/${providerWaitPerTurnMs}/${redispatchesPerTurn}`;
+  const knobs = [resumesPerTurn, stepsPerTurn, providerWaitPerTurnMs, redispatchesPerTurn];
+  return [budgetsText(budgetsMs), ...knobs, ...laterKnobs(profile)].join('/');
+}
+
+/** Knobs that came later count only where they are used: sessions know the other profiles by their older versions. */
+function laterKnobs({ scheduleToStartMs, capacityWaitPerTurnMs, links = [] }: Profile): string[] {
+  const isDefault =
+    scheduleToStartMs === DEFAULT_PROFILE.scheduleToStartMs &&
+    capacityWaitPerTurnMs === DEFAULT_PROFILE.capacityWaitPerTurnMs;
+  return [
+    ...(isDefault ? [] : [`capacity ${scheduleToStartMs},${capacityWaitPerTurnMs}`]),
+    ...links.map((link) => `${link.model} ${budgetsText(link.budgetsMs)}`),
+  ];
+}
+
+function budgetsText(budgetsMs: PhaseBudgets): string {
+  return PHASES.map((phase) => budgetsMs[phase]).join(',');
 }

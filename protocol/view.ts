@@ -35,7 +35,10 @@ export interface TurnView {
   step: string;
   items: string[];
   lastProgress: TurnProgress;
-  budgets: Record<'resumes' | 'steps' | 'redispatches' | 'providerWaitMs', { used: number; limit: number }>;
+  budgets: Record<
+    'resumes' | 'steps' | 'redispatches' | 'providerWaitMs' | 'capacityWaitMs',
+    { used: number; limit: number }
+  >;
 }
 
 /** What moved a turn last. */

@@ -1,6 +1,7 @@
 import type { RecordInput, TryRef } from '../protocol/calls.js';
 import type { Evidence } from '../protocol/liveness.js';
 import type { NewOutput } from '../protocol/outputs.js';
+import { closeGate, findGate, openGate } from './account-gates.js';
 import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
 import { findClosed } from './closed-calls.js';
@@ -14,6 +15,7 @@ import { record } from './record.js';
 import type {
   BeginTool,
   BeginTry,
+  ClosingGate,
   FinishTool,
   FinishTry,
   LiveCall,
@@ -138,6 +140,18 @@ export class KyselySessionStore implements SessionStore {
 
   leases() {
     return this.#data.read((db) => listLeases(db));
+  }
+
+  findGate(account: string) {
+    return this.#data.read((db) => findGate(db, account));
+  }
+
+  closeGate(closing: ClosingGate) {
+    return this.#data.write((tx) => closeGate(tx, closing));
+  }
+
+  openGate(opening: { account: string; nowMs: number }) {
+    return this.#data.write((tx) => openGate(tx, opening));
   }
 
   schemaVersion() {

@@ -20,6 +20,7 @@ export interface Schema {
   outcomes: OutcomesTable;
   blobs: BlobsTable;
   leases: LeasesTable;
+  account_gates: AccountGatesTable;
 }
 
 export type Db = Kysely<Schema>;
@@ -116,6 +117,8 @@ export interface TriesTable {
   refused: Flag;
   /** Its worker was lost while it ran. */
   lost: Flag;
+  /** Place of its model in the agent's chain. */
+  link: number;
 }
 
 export interface ItemsTable {
@@ -179,6 +182,13 @@ export interface LeasesTable {
   state: 'held' | 'taken';
   taken_by: string | null;
   created_at_ms: number;
+}
+
+export interface AccountGatesTable {
+  account: string;
+  until_ms: number;
+  wait_ms: number;
+  failures: number;
 }
 
 /** Reads a JSON column. The cast is safe as far as only this layer writes these columns; migrations keep older rows readable. */

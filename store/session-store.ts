@@ -78,6 +78,13 @@ export interface SessionStore {
   /** Oldest first. */
   leases(): Promise<Lease[]>;
 
+  /** `null` when nothing is known against the account. An expired gate is still told: only a success removes it. */
+  findGate(account: string): Promise<AccountGate | null>;
+  /** The account answered that it is busy: nobody asks it for a while. A gate that is closed already moves only for a later time that the provider named. */
+  closeGate(closing: ClosingGate): Promise<AccountGate>;
+  /** The account answered: its gate is forgotten, unless it was closed anew since the answer was asked for. */
+  openGate(opening: { account: string; nowMs: number }): Promise<void>;
+
   /** Name of the newest migration that the store has run. */
   schemaVersion(): Promise<string>;
 
@@ -99,6 +106,8 @@ export interface BeginTry extends TryRef {
    * session (its server was restored from an older copy), and `TranscriptMissingError` says so.
    */
   inputHash: string;
+  /** Place of the model in the agent's chain; default the first. */
+  link?: number;
   /** Written once per call, whichever try comes first. */
   outputs: NewOutput[];
   /** Who runs it: for the reaper. */
@@ -129,7 +138,7 @@ export interface TryEnd {
   evidence?: Evidence;
 }
 
-/** What the tries of a call before this one have shown, all together. */
+/** What the tries of a call before this one have shown, all together; of their content what the same model showed. */
 export interface EarlierTries {
   count: number;
   /** Any of them had received content. */
@@ -247,6 +256,23 @@ export interface TakeOver {
   /** The counter's value that stood still. */
   renewals: number;
   by: string;
+}
+
+/** All sessions that use one account of a provider wait together. Times are milliseconds, by the clock of the worker that closed it. */
+export interface AccountGate {
+  untilMs: number;
+  /** Length of the wait that ends then: holds on any clock. */
+  waitMs: number;
+  /** Busy answers in a row, those that came while it was closed apart. */
+  failures: number;
+}
+
+export interface ClosingGate {
+  /** Names provider, address and key, and gives none of them away. */
+  account: string;
+  nowMs: number;
+  /** As the provider named it; `null` doubles the wait with each failure. */
+  retryAfterMs: number | null;
 }
 
 /** What the model is told; `ok` false marks an error result. */

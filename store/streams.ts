@@ -74,7 +74,7 @@ export function triesOf(tx: Tx, { sessionId, callId }: { sessionId: string; call
     .selectFrom('tries')
     .select(['dispatch', 'attempt', 'streamed', 'phase'])
     .select(['chars_received as charsReceived', 'first_token_ms as firstTokenMs'])
-    .select(['estimated_input_tokens as estimatedInputTokens', 'refused'])
+    .select(['estimated_input_tokens as estimatedInputTokens', 'refused', 'link'])
     .where('session_id', '=', sessionId)
     .where('call_id', '=', callId)
     .orderBy('dispatch')

@@ -60,12 +60,13 @@ function toContent(
   results: ReadonlyMap<string, ToolResult>,
 ): EntryContent {
   if (item.kind === 'message') return { kind: 'user', messageId: item.messageId, parts: item.parts };
-  const result = results.get(item.toolCallId) ?? unknownResult(item.lost);
+  const result = results.get(item.toolCallId) ?? missingResult(item);
   return { kind: 'tool', toolCallId: item.toolCallId, name: item.name, result };
 }
 
 /** P5: a tool whose outcome is unknown is reported as unknown; the model decides what to do about it. */
-function unknownResult(lost: string | null): ToolResult {
+function missingResult({ lost, neverRan }: Extract<AppendItem, { kind: 'toolResult' }>): ToolResult {
+  if (neverRan) return { ok: false, output: `This call never ran and had no effect (${lost}).` };
   const why = lost ?? 'its result was never recorded';
   return { ok: false, output: `The outcome of this call is unknown (${why}). Do not repeat it without checking.` };
 }

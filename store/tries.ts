@@ -88,17 +88,18 @@ async function open(tx: Tx, { session, begin, call, start, claims, nowMs }: Open
     base,
     repeats: [...claims.repeats.values()].map((repeat) => repeat.first),
     notices: start.notices,
-    earlier: allTogether(earlier, session.last_input_tokens),
+    earlier: allTogether(earlier, begin.link ?? 0, session.last_input_tokens),
   };
 }
 
-function allTogether(earlier: StoredTry[], estimatedInputTokens: number | null): EarlierTries | null {
+function allTogether(earlier: StoredTry[], link: number, estimatedInputTokens: number | null): EarlierTries | null {
   const newest = earlier.at(-1);
   if (!newest) return null;
-  const firstTokens = earlier.flatMap(({ firstTokenMs }) => (firstTokenMs === null ? [] : [firstTokenMs]));
+  const ofModel = earlier.filter((tried) => tried.link === link);
+  const firstTokens = ofModel.flatMap(({ firstTokenMs }) => (firstTokenMs === null ? [] : [firstTokenMs]));
   return {
     count: earlier.length,
-    hasStreamed: earlier.some(({ streamed, charsReceived }) => streamed === 1 || charsReceived > 0),
+    hasStreamed: ofModel.some(({ streamed, charsReceived }) => streamed === 1 || charsReceived > 0),
     firstTokenMs: firstTokens.length === 0 ? null : Math.max(...firstTokens),
     phase: newest.phase,
     estimatedInputTokens,
@@ -138,6 +139,7 @@ async function registerTry(tx: Tx, { begin, base, session, nowMs }: Registration
       estimated_input_tokens: session.last_input_tokens,
       refused: 0,
       lost: 0,
+      link: begin.link ?? 0,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();

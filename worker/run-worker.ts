@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { checkServer } from './check-server.js';
 import { createActivities } from '../activities/create-activities.js';
 import type { AgentDefinition } from '../activities/agent.js';
-import { createAgents } from '../activities/agents.js';
+import { createAgents, modelAt } from '../activities/agents.js';
 import { createModel } from '../activities/models.js';
 import { messageOf } from '../activities/classify-error.js';
 import type { Config } from '../config/load-config.js';
@@ -97,7 +97,8 @@ async function createWorker(
 /** One model object for each specification and each worker. */
 function rememberModels(config: Config) {
   const models = new Map<string, ReturnType<typeof createModel>>();
-  return ({ model = config.model }: AgentDefinition) => {
+  return (definition: AgentDefinition, link: number) => {
+    const model = modelAt(definition, link) ?? config.model;
     if (typeof model !== 'string') return model;
     const known = models.get(model) ?? createModel(model, config.providers);
     models.set(model, known);

@@ -1,6 +1,8 @@
-import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import { proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { SessionActivities } from '../protocol/activities.js';
 import { FAILURE_TYPES } from '../protocol/failures.js';
+import { budgetsOfLink } from '../protocol/liveness.js';
+import { apartQueue } from '../protocol/names.js';
 import type { Effect } from './session/effects.js';
 
 /** Demanded by the server, far beyond any real use, and never a liveness decision: the heartbeat timeout is. */
@@ -14,18 +16,24 @@ const TOOL_NON_RETRYABLE = NON_RETRYABLE.filter(
   (type) => !['WorkerLost', 'WorkerDraining', 'StoreUnavailable'].includes(type),
 );
 
-export function callModel({ input, profile, maximumAttempts }: Extract<Effect, { kind: 'callModel' }>) {
+export function callModel(effect: Extract<Effect, { kind: 'callModel' }>) {
+  const { input, profile, maximumAttempts } = effect;
   return proxyActivities<SessionActivities>({
+    ...placeOf(effect),
     startToCloseTimeout: TOTAL_LIMIT,
-    heartbeatTimeout: profile.budgetsMs.streaming,
+    scheduleToStartTimeout: profile.scheduleToStartMs,
+    heartbeatTimeout: budgetsOfLink(profile, input.link).streaming,
     cancellationType: 'TRY_CANCEL',
     retry: { maximumAttempts, initialInterval: 50, maximumInterval: 1_000, nonRetryableErrorTypes: NON_RETRYABLE },
   }).callModel(input);
 }
 
-export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract<Effect, { kind: 'callTool' }>) {
+export function callTool(effect: Extract<Effect, { kind: 'callTool' }>) {
+  const { input, scheduleToStartMs, heartbeatTimeoutMs, maximumAttempts } = effect;
   return proxyActivities<SessionActivities>({
+    ...placeOf(effect),
     startToCloseTimeout: TOTAL_LIMIT,
+    scheduleToStartTimeout: scheduleToStartMs,
     heartbeatTimeout: heartbeatTimeoutMs,
     cancellationType: 'TRY_CANCEL',
     retry: {
@@ -35,6 +43,11 @@ export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract
       nonRetryableErrorTypes: TOOL_NON_RETRYABLE,
     },
   }).callTool(input);
+}
+
+/** The session's own task queue, or the one of suspects. */
+function placeOf({ isApart }: { isApart?: true }): { taskQueue?: string } {
+  return isApart ? { taskQueue: apartQueue(workflowInfo().taskQueue) } : {};
 }
 
 /** Short, because a long local activity hides signals, updates and queries; what does not fit goes to `recordForSure`. */

@@ -85,10 +85,11 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
         return;
       }
       case 'callTool': {
+        const { dispatch } = effect;
         const { toolCallId } = effect.input;
         void inScope(toolCallId, () => callTool(effect)).then(
-          () => apply({ kind: 'toolFinished', toolCallId }),
-          (error: unknown) => apply({ kind: 'toolFailed', toolCallId, failure: toCallFailure(error) }),
+          () => apply({ kind: 'toolFinished', toolCallId, dispatch }),
+          (error: unknown) => apply({ kind: 'toolFailed', toolCallId, dispatch, failure: toCallFailure(error) }),
         );
         return;
       }

@@ -9,6 +9,7 @@ export const evidence: Migration = {
     await tries.addColumn('chars_received', 'bigint', (column) => column.notNull().defaultTo(0)).execute();
     await tries.addColumn('first_token_ms', 'bigint').execute();
     await tries.addColumn('estimated_input_tokens', 'bigint').execute();
+    await tries.addColumn('link', 'integer', (column) => column.notNull().defaultTo(0)).execute();
     await tries.addColumn('refused', 'integer', (column) => column.notNull().defaultTo(0)).execute();
     const outcomes = db.schema.alterTable('outcomes');
     await outcomes.addColumn('discards', 'text').execute();

@@ -3,6 +3,7 @@ import { sessions } from './0001-sessions.js';
 import { stopAndDrain } from './0002-stop-and-drain.js';
 import { leases } from './0003-leases.js';
 import { evidence } from './0004-evidence.js';
+import { accountGates } from './0005-account-gates.js';
 import { losses } from './0007-losses.js';
 
 /** Every step of the schema, by its number. A name is stored in each store that ran it: never rename, remove or reorder one. */
@@ -11,5 +12,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-stop-and-drain': stopAndDrain,
   '0003-leases': leases,
   '0004-evidence': evidence,
+  '0005-account-gates': accountGates,
   '0007-losses': losses,
 };

@@ -82,6 +82,8 @@ test.each([
   ['resumesPerTurn', 101, '0 to 100'],
   ['stepsPerTurn', 0, '1 to 10000'],
   ['stepsPerTurn', 10_001, '1 to 10000'],
+  ['scheduleToStartMs', 999, '1000 to 86400000'],
+  ['capacityWaitPerTurnMs', 0, '1000 to 86400000'],
   ['maxOutputTokens', 0, '1 to 10000000'],
   ['maxOutputTokens', Number.NaN, '1 to 10000000'],
 ] as const)('%s of %p is refused with the range that is allowed', (knob, value, range) => {
@@ -143,5 +145,5 @@ test('a model is shown by what it is called', () => {
     ],
     'the default',
   );
-  expect([...agents.values()].map((agent) => agent.model)).toEqual(['the default', 'openai:gpt-5', 'demo']);
+  expect([...agents.values()].map((agent) => agent.models)).toEqual([['the default'], ['openai:gpt-5'], ['demo']]);
 });

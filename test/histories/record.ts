@@ -1,10 +1,14 @@
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { type ChildProcess, fork, type ForkOptions } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { say, startServer, startVigilWorker } from '../../bench/servers.js';
+import { ready, say, startServer, startVigilWorker } from '../../bench/servers.js';
 import { SessionClient } from '../../client/sessions.js';
+import { packageRoot } from '../../config/package-root.js';
 import type { Output } from '../../protocol/outputs.js';
 import { SIGNAL, TASK_QUEUE, WORKFLOW_TYPE } from '../../protocol/names.js';
 
@@ -88,6 +92,37 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await client.undrain(session);
     await (await client.send(session, { text: 'ping' })).outcome();
   },
+  'account-gate': async ({ client, session }) => {
+    const ask = (name: string) => client.send(name, { text: 'hello' }, { agent: 'gated' });
+    const other = await ask(`${session}-other`);
+    for (let waits = false; !waits; ) waits = /provider/.test((await view(client, `${session}-other`)) ?? '');
+    await (await ask(session)).outcome();
+    await other.outcome();
+  },
+  fallback: async ({ client, session }) => {
+    await (await client.send(session, { text: 'hello' }, { agent: 'chained' })).outcome();
+    await (await client.send(session, { text: 'what time is it?' })).outcome();
+  },
+  'capacity-wait': async ({ client, session }) => {
+    const ask = (name: string, text: string) => client.send(name, { text }, { agent: 'patient' });
+    const hog = `${session}-hog`;
+    for (const name of [hog, session]) await (await ask(name, 'ping')).outcome();
+    const busy = await ask(hog, 'both');
+    for (let runs = false; !runs; ) runs = /tools/.test((await view(client, hog)) ?? '');
+    await (await ask(session, 'both')).outcome();
+    await busy.outcome();
+    await (await ask(session, 'ping')).outcome();
+  },
+  'capacity-lacking': async ({ client, session }) => {
+    const ask = (name: string, text: string) => client.send(name, { text }, { agent: 'impatient' });
+    const hog = `${session}-hog`;
+    for (const name of [hog, session]) await (await ask(name, 'ping')).outcome();
+    const busy = await ask(hog, 'both');
+    for (let runs = false; !runs; ) runs = /tools/.test((await view(client, hog)) ?? '');
+    await (await ask(session, 'ping')).outcome();
+    await busy.outcome();
+    await (await ask(session, 'both')).outcome();
+  },
   'unknown-agent': async ({ temporal, client, session }) => {
     const start = { workflowId: session, taskQueue: TASK_QUEUE, signal: SIGNAL.message, args: [{ agent: 'nobody' }] };
     await temporal.workflow.signalWithStart(WORKFLOW_TYPE, { ...start, signalArgs: [{ id: 'm1', text: 'ping' }] });
@@ -95,6 +130,14 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await client.resume(session);
   },
 };
+
+const AGENTS = join(packageRoot(), 'test', 'support', 'capacity-agents.ts');
+const NARROW_QUEUE = 'narrow';
+/** Those that want a worker with room for one activity. */
+const NARROW = new Set(['capacity-wait', 'capacity-lacking']);
+
+const view = async (client: SessionClient, session: string) =>
+  (await client.state(session).catch(() => null))?.turn?.step;
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const asked = process.argv.slice(2);
@@ -108,21 +151,50 @@ process.exit(0);
 async function record(wanted: string[]): Promise<void> {
   const server = await startServer();
   const store = join(server.folder, 'store.db');
-  const worker = await startVigilWorker(server.address, store);
+  const provider = await startProvider();
+  const environment = { VIGIL_AGENTS: AGENTS, VIGIL_TEST_PROVIDER: provider };
+  const workers = [
+    await startVigilWorker(server.address, store, environment),
+    await startNarrowWorker({ VIGIL_ADDRESS: server.address, VIGIL_STORE: store, ...environment }),
+  ];
   const client = await SessionClient.connect({ address: server.address, store });
+  const narrow = await SessionClient.connect({ address: server.address, store, taskQueue: NARROW_QUEUE });
   const temporal = new Client({ connection: await Connection.connect({ address: server.address }) });
   try {
     for (const name of wanted) {
-      await SCENARIOS[name]!(stage(client, temporal, name));
+      await SCENARIOS[name]!(stage(NARROW.has(name) ? narrow : client, temporal, name));
       await new Promise((resolve) => setTimeout(resolve, 500));
       await save(temporal, name);
     }
   } finally {
-    await client.close();
-    await temporal.connection.close();
-    worker.kill('SIGKILL');
+    await Promise.all([client.close(), narrow.close(), temporal.connection.close()]);
+    for (const worker of workers) worker.kill('SIGKILL');
     await server.stop();
   }
+}
+
+function startNarrowWorker(environment: NodeJS.ProcessEnv): Promise<ChildProcess> {
+  const env = { ...process.env, VIGIL_TASK_QUEUE: NARROW_QUEUE, ...environment };
+  const options: ForkOptions = { env, cwd: packageRoot(), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] };
+  return ready(fork(join(packageRoot(), 'node_modules', 'jiti', 'lib', 'jiti-cli.mjs'), ['test/support/narrow-worker.ts'], options));
+}
+
+/** One that is busy at first, and knows no model but one. */
+async function startProvider(): Promise<string> {
+  let isBusy = true;
+  const answer = { choices: [{ index: 0, delta: { content: 'here I am' }, finish_reason: 'stop' }] };
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      const status = body.includes('"model":"big"') ? 401 : isBusy ? 429 : 200;
+      if (status === 429) isBusy = false;
+      response.writeHead(status, { 'retry-after': '3', 'content-type': 'text/event-stream' });
+      response.end(status === 200 ? `data: ${JSON.stringify(answer)}\n\ndata: [DONE]\n\n` : '{}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 function stage(client: SessionClient, temporal: Client, name: string): Stage {

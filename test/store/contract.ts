@@ -1,3 +1,4 @@
+import { describeAccountGates } from './contract/account-gates.js';
 import { describeBeginning } from './contract/beginning.js';
 import { describeBlobs } from './contract/blobs.js';
 import { describeChains } from './contract/chains.js';
@@ -36,6 +37,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('the registry of open tasks', () => describeRegistry(fixture));
     describe('lost tasks', () => describeLosses(fixture));
     describe('leases of supervisors', () => describeLeases(fixture));
+    describe('gates of accounts', () => describeAccountGates(fixture));
     describe('recording outcomes', () => describeRecord(fixture));
     describe('the projection of sessions', () => describeProjection(fixture));
     describe('the journal', () => describeJournal(fixture));

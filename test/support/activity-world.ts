@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentDefinition, ToolDefinition } from '../../activities/agent.js';
 import { createAgents } from '../../activities/agents.js';
 import { createActivities } from '../../activities/create-activities.js';
+import type { Dependencies } from '../../activities/dependencies.js';
 import type { CallModelInput, CallModelResult, CallToolInput, ToolCallRef } from '../../protocol/calls.js';
 import type { FailureDetails, FailureType } from '../../protocol/failures.js';
 import { type PhaseBudgets, profileVersion, type Progress } from '../../protocol/liveness.js';
@@ -71,7 +72,7 @@ export class ActivityWorld {
 
   /** The activities of a worker whose one agent uses the model. */
   worker(
-    model: LanguageModelV3 | (() => LanguageModelV3),
+    model: LanguageModelV3 | Dependencies['modelOf'],
     over: Partial<AgentDefinition> = {},
     store = this.store,
   ): TestWorker {

@@ -160,8 +160,21 @@ function finished(state: SessionState, result: CallModelResult): SessionEvent {
 }
 
 export function aFailure(type: CallFailure['type'], over: Partial<CallFailure> = {}): CallFailure {
-  const details = { attempt: 1, phase: null, retryAfterMs: null, inputAtFault: false, profile: null, progress: null };
+  const details = {
+    attempt: 1,
+    phase: null,
+    retryAfterMs: null,
+    inputAtFault: false,
+    profile: null,
+    progress: null,
+    losses: 0,
+  };
   return { type, message: `${type} happened`, ...details, ...over };
+}
+
+/** A chain of models that all have the default table. */
+export function aChainOf(...models: string[]): Partial<Profile> {
+  return { links: models.map((model) => ({ model, budgetsMs: DEFAULT_PROFILE.budgetsMs })) };
 }
 
 /** The call in flight fails. */
@@ -174,13 +187,25 @@ export function fails(type: CallFailure['type'], over: Partial<CallFailure> = {}
 
 /** The tool call at this place of the running step ends. */
 export function toolEnds(place: number): Happening {
-  return (state) => ({ kind: 'toolFinished', toolCallId: toolsOf(state)[place]!.toolCallId });
+  return (state) => {
+    const { toolCallId, dispatch } = toolsOf(state)[place]!;
+    return { kind: 'toolFinished', toolCallId, dispatch };
+  };
 }
 
 export function toolFails(place: number, message = 'the worker is gone'): Happening {
+  return toolFailsWith(place, aFailure('WorkerLost', { message }));
+}
+
+/** No worker takes the tool call at this place. */
+export function toolStarves(place: number): Happening {
+  return toolFailsWith(place, aFailure('ScheduleToStartTimeout'));
+}
+
+function toolFailsWith(place: number, failure: CallFailure): Happening {
   return (state) => {
-    const { toolCallId } = toolsOf(state)[place]!;
-    return { kind: 'toolFailed', toolCallId, failure: aFailure('WorkerLost', { message }) };
+    const { toolCallId, dispatch } = toolsOf(state)[place]!;
+    return { kind: 'toolFailed', toolCallId, dispatch, failure };
   };
 }
 
@@ -220,6 +245,12 @@ function toolsOf(state: SessionState): ToolStep[] {
 /** Where a session stands, in one word. */
 export function placeOf({ suspended, turn }: SessionState): string {
   return suspended ? 'suspended' : (turn?.step.kind ?? 'idle');
+}
+
+/** What every dispatch of the call in flight asks. */
+export function askedBy(state: SessionState): Pick<Call, 'callId' | 'append' | 'outputs'> {
+  const { callId, append, outputs } = callOf(state);
+  return { callId, append, outputs };
 }
 
 type EffectOf<Kind extends Effect['kind']> = Extract<Effect, { kind: Kind }>;

@@ -7,7 +7,17 @@ import { brokenBy, type Transition } from '../../workflows/session/invariants.js
 import { addUsage } from '../../protocol/usage.js';
 import { openSession, upgradeState, type SessionState } from '../../workflows/session/state.js';
 import { transition } from '../../workflows/session/transition.js';
-import { aFailure, anAnswer, aToolCall, aToolRequest, CHAIN, frozen, messageIds, NOW_MS } from './session-builders.js';
+import {
+  aChainOf,
+  aFailure,
+  anAnswer,
+  aToolCall,
+  aToolRequest,
+  CHAIN,
+  frozen,
+  messageIds,
+  NOW_MS,
+} from './session-builders.js';
 import { Chance } from './session-chance.js';
 import { RefusedByStore, StoreModel, type Begun } from './session-store-model.js';
 
@@ -19,7 +29,16 @@ type Action = keyof SimulatedSession['actions'];
 
 const PROFILES: Profile[] = [
   { ...DEFAULT_PROFILE, stepsPerTurn: 4, redispatchesPerTurn: 3, providerWaitPerTurnMs: 200_000 },
-  { ...DEFAULT_PROFILE, stepsPerTurn: 3, resumesPerTurn: 1, redispatchesPerTurn: 2, providerWaitPerTurnMs: 90_000 },
+  {
+    ...{
+      ...DEFAULT_PROFILE,
+      stepsPerTurn: 3,
+      resumesPerTurn: 1,
+      redispatchesPerTurn: 2,
+      providerWaitPerTurnMs: 90_000,
+    },
+    ...{ capacityWaitPerTurnMs: 150_000, ...aChainOf('first', 'second') },
+  },
 ];
 
 const MALFORMED = [
@@ -91,7 +110,7 @@ export class SimulatedSession {
         acknowledge: 20,
       },
       ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
-      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2 },
+      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, lackCapacity: 3 },
     });
     this.actions[action]();
   }
@@ -142,12 +161,16 @@ export class SimulatedSession {
     endTool: () => {
       const tool = this.tools.splice(this.chance.between(0, this.tools.length - 1), 1)[0];
       if (!tool) return;
-      const { toolCallId } = tool.input;
+      const { dispatch, input } = tool;
+      const { toolCallId } = input;
       const failure = aFailure(
         this.chance.oneOf(['WorkerLost', 'HeartbeatTimeout', 'StoreUnavailable', 'Unknown'] as const),
+        { losses: this.chance.between(0, 3) },
       );
       this.apply(
-        this.chance.happens(0.8) ? { kind: 'toolFinished', toolCallId } : { kind: 'toolFailed', toolCallId, failure },
+        this.chance.happens(0.8)
+          ? { kind: 'toolFinished', toolCallId, dispatch }
+          : { kind: 'toolFailed', toolCallId, dispatch, failure },
       );
     },
     acknowledge: () => {
@@ -167,11 +190,21 @@ export class SimulatedSession {
       this.timerAtMs = null;
       this.apply({ kind: 'timerFired' });
     },
+    /** No worker takes what is in flight, none of which has begun. */
+    lackCapacity: () => {
+      this.nowMs += this.state.profile.scheduleToStartMs;
+      const model = this.models.find(({ attempt }) => attempt === 1);
+      if (model) return this.fail(model, { type: 'ScheduleToStartTimeout' });
+      for (const { input, dispatch } of this.tools.splice(0)) {
+        const failure = aFailure('ScheduleToStartTimeout');
+        this.apply({ kind: 'toolFailed', toolCallId: input.toolCallId, dispatch, failure });
+      }
+    },
     /** An old report comes again. */
     replay: () => {
       const event = this.past.length > 0 ? this.chance.oneOf(this.past.slice(-30)) : null;
       if (event?.kind === 'toolFinished' && this.chance.happens(0.5)) {
-        this.applyLate({ kind: 'toolFailed', toolCallId: event.toolCallId, failure: aFailure('Unknown') });
+        this.applyLate({ ...event, kind: 'toolFailed', failure: aFailure('Unknown') });
       } else if (event) this.applyLate(event);
     },
     resume: () => this.apply({ kind: 'resumeRequested', fromStore: this.chance.happens(0.2) }),
@@ -406,8 +439,8 @@ export class SimulatedSession {
       this.past.push({ kind: 'modelFailed', callId, dispatch, failure: aFailure('Unknown') });
       this.past.push({ kind: 'modelFinished', callId, dispatch, result: anAnswer(callId) });
     }
-    for (const { input } of this.tools.filter((tool) => ids.has(tool.input.toolCallId)))
-      this.past.push({ kind: 'toolFinished', toolCallId: input.toolCallId });
+    for (const { input, dispatch } of this.tools.filter((tool) => ids.has(tool.input.toolCallId)))
+      this.past.push({ kind: 'toolFinished', toolCallId: input.toolCallId, dispatch });
     this.models = this.models.filter((model) => !ids.has(model.input.callId));
     this.tools = this.tools.filter((tool) => !ids.has(tool.input.toolCallId));
   }

@@ -39,8 +39,11 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
     case 'modelFailed':
       return callIsInFlight(before, event) ? event.failure.type : null;
     case 'toolFinished':
-    case 'toolFailed':
-      return before.turn === after.turn ? null : 'tool ends';
+    case 'toolFailed': {
+      if (before.turn === after.turn) return null;
+      const isUnstarted = event.kind === 'toolFailed' && event.failure.type === 'ScheduleToStartTimeout';
+      return isUnstarted ? 'ScheduleToStartTimeout' : 'tool ends';
+    }
     case 'timerFired':
       return placeOf(before) === 'waiting' ? 'timer fires' : null;
     case 'resumeRequested':

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { SessionClient } from '../../client/sessions.js';
-import { compiledPath } from '../../config/package-root.js';
+import { compiledPath, packageRoot } from '../../config/package-root.js';
 import type { Output } from '../../protocol/outputs.js';
 import { WORKFLOW_TYPE } from '../../protocol/names.js';
 import { reap } from '../../worker/reaper.js';
@@ -54,6 +54,11 @@ export class Vigil {
   /** A supervisor with its worker, as `vigil worker` runs them. */
   async startSupervisor(environment: NodeJS.ProcessEnv = {}): Promise<TestWorker> {
     return this.start(new TestWorker('worker/supervisor-main.js', this.environment(environment)));
+  }
+
+  /** A worker with room for one activity. */
+  async startNarrowWorker(environment: NodeJS.ProcessEnv = {}): Promise<TestWorker> {
+    return this.start(new TestWorker('test/support/narrow-worker.ts', this.environment(environment)));
   }
 
   private environment(more: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -155,7 +160,9 @@ export class TestWorker {
     private readonly module: string,
     environment: NodeJS.ProcessEnv,
   ) {
-    this.process = fork(compiledPath(module), [], {
+    const isSource = module.endsWith('.ts');
+    this.process = fork(isSource ? sourceRunner() : compiledPath(module), isSource ? [module] : [], {
+      cwd: packageRoot(),
       env: { ...process.env, ...environment },
       execArgv: [],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -201,6 +208,9 @@ export class TestWorker {
     return this.ended;
   }
 }
+
+/** Runs a TypeScript file as it stands. */
+const sourceRunner = (): string => join(packageRoot(), 'node_modules', 'jiti', 'lib', 'jiti-cli.mjs');
 
 function requireAddress(): string {
   const address = process.env['VIGIL_TEST_ADDRESS'];

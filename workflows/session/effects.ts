@@ -4,8 +4,8 @@ import type { SessionState } from './state.js';
 
 /** What the core wants done. The shell does it and reports back with an event. */
 export type Effect =
-  | { kind: 'callModel'; input: CallModelInput; profile: Profile; maximumAttempts: number }
-  | { kind: 'callTool'; input: CallToolInput; heartbeatTimeoutMs: number; maximumAttempts: number }
+  | { kind: 'callModel'; input: CallModelInput; profile: Profile; maximumAttempts: number; isApart?: true }
+  | ({ kind: 'callTool'; input: CallToolInput } & ToolScheduling)
   /** Nobody waits any more for these model and tool calls. */
   | { kind: 'cancelCalls'; ids: string[] }
   | { kind: 'record'; input: RecordInput }
@@ -13,6 +13,14 @@ export type Effect =
   | { kind: 'armTimer'; atMs: number | null }
   | { kind: 'setAttention'; attention: 'none' | 'suspended' }
   | { kind: 'continueAsNew' };
+
+interface ToolScheduling {
+  dispatch: number;
+  scheduleToStartMs: number;
+  heartbeatTimeoutMs: number;
+  maximumAttempts: number;
+  isApart?: true;
+}
 
 /** A new state and what must be done because of it. */
 export interface Change {

@@ -1,6 +1,6 @@
 import type { CallModelResult } from '../../protocol/calls.js';
 import type { FailureType } from '../../protocol/failures.js';
-import type { Profile, Progress } from '../../protocol/liveness.js';
+import type { Profile, Progress, Stall } from '../../protocol/liveness.js';
 
 /** What happened: the only input of `transition`. */
 export type SessionEvent =
@@ -9,8 +9,8 @@ export type SessionEvent =
   | { kind: 'signalReceived'; name: string; args: unknown[] }
   | { kind: 'modelFinished'; callId: string; dispatch: number; result: CallModelResult }
   | { kind: 'modelFailed'; callId: string; dispatch: number; failure: CallFailure }
-  | { kind: 'toolFinished'; toolCallId: string }
-  | { kind: 'toolFailed'; toolCallId: string; failure: CallFailure }
+  | { kind: 'toolFinished'; toolCallId: string; dispatch: number }
+  | { kind: 'toolFailed'; toolCallId: string; dispatch: number; failure: CallFailure }
   | { kind: 'recorded' }
   | { kind: 'timerFired' }
   /** A person asks a suspended session to go on. */
@@ -22,7 +22,7 @@ export type SessionEvent =
 
 /** A failed activity, as far as the core decides by it. */
 export interface CallFailure {
-  type: FailureType | 'HeartbeatTimeout' | 'OtherTimeout' | 'Unknown';
+  type: FailureType | 'HeartbeatTimeout' | 'ScheduleToStartTimeout' | 'OtherTimeout' | 'Unknown';
   message: string;
   /** Temporal's attempt that failed; `null` when unknown, which means all attempts are used. */
   attempt: number | null;
@@ -32,6 +32,10 @@ export interface CallFailure {
   profile: Profile | null;
   /** The newest heartbeat that the server had, of whichever attempt; fields may be missing in those of older workers. */
   progress: Partial<Progress> | null;
+  /** With `WorkerLost`: workers that the call has lost, this one included; 0 where nobody counted. */
+  losses: number;
+  /** With `HeartbeatTimeout`, once it was looked into. */
+  stall?: Stall;
 }
 
 /** Facts of the moment that an event is applied in. */

@@ -74,23 +74,31 @@ const BUDGETS: [used: (turn: Turn) => number, limit: (profile: Profile) => numbe
   [(turn) => turn.used.resumes, (profile) => profile.resumesPerTurn],
   [(turn) => turn.used.redispatches, (profile) => profile.redispatchesPerTurn],
   [(turn) => turn.used.providerWaitMs, (profile) => profile.providerWaitPerTurnMs],
+  [(turn) => turn.used.capacityWaitMs, (profile) => profile.capacityWaitPerTurnMs],
+  [(turn) => turn.failedLinks.length, ({ links }) => (links?.length ?? 1) - 1],
 ];
 
 const OF_TRANSITIONS: Invariants<Transition> = {
-  'a tool is dispatched only by a completed call that asked for it': ({ before, event, effects }) => {
-    const tools = ofKind(effects, 'callTool').map((effect) => effect.input);
-    if (tools.length === 0) return true;
-    if (event.kind !== 'modelFinished' || event.result.kind !== 'toolCalls') return false;
-    const isOfCall = tools.every((tool) => tool.callId === event.callId && tool.turnId === before.turn?.id);
-    const asked = event.result.toolCalls.map((call) => call.toolCallId);
-    return (
-      isOfCall &&
-      isSame(
-        tools.map((tool) => tool.toolCallId),
-        asked,
-      )
-    );
-  },
+  'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart':
+    ({ before, event, effects }) => {
+      const tools = ofKind(effects, 'callTool').map((effect) => effect.input);
+      if (tools.length === 0) return true;
+      if (event.kind === 'toolFailed' && ['ScheduleToStartTimeout', 'WorkerLost'].includes(event.failure.type)) {
+        return tools.every(
+          ({ toolCallId }) => toolCallId === event.toolCallId && idsInFlight(before).includes(toolCallId),
+        );
+      }
+      if (event.kind !== 'modelFinished' || event.result.kind !== 'toolCalls') return false;
+      const isOfCall = tools.every((tool) => tool.callId === event.callId && tool.turnId === before.turn?.id);
+      const asked = event.result.toolCalls.map((call) => call.toolCallId);
+      return (
+        isOfCall &&
+        isSame(
+          tools.map((tool) => tool.toolCallId),
+          asked,
+        )
+      );
+    },
 
   'a step starts at most one model call, and the state names it': ({ before, after, effects }) => {
     const started = ofKind(effects, 'callModel').map(({ input }) => `${input.callId}/${input.dispatch}`);
@@ -101,8 +109,30 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   'a call goes out again only after a wait, or at the cost of a budget': ({ before, event, after }) => {
     const isAgain = inFlight(after) !== inFlight(before) && dispatchOf(after) > 1;
     if (!isAgain || event.kind === 'timerFired') return true;
-    const spent = (state: SessionState) => state.turn!.used.redispatches + state.turn!.used.profileChanges;
+    if (event.kind === 'modelFailed' && event.failure.type === 'ScheduleToStartTimeout') {
+      return after.turn!.used.capacityWaitMs > before.turn!.used.capacityWaitMs;
+    }
+    const spent = ({ turn }: SessionState) =>
+      turn!.used.redispatches + turn!.used.profileChanges + turn!.failedLinks.length;
     return spent(after) === spent(before) + 1;
+  },
+
+  'waiting for capacity costs nothing else': ({ before, event, after }) => {
+    if (!('failure' in event) || event.failure.type !== 'ScheduleToStartTimeout' || event.failure.attempt !== 1)
+      return true;
+    if (before.turn?.id !== after.turn?.id || !before.turn || !after.turn) return true;
+    const { capacityWaitMs: _, ...costs } = after.turn.used;
+    return Object.entries(costs).every(([budget, used]) => before.turn!.used[budget as keyof typeof costs] === used);
+  },
+
+  'a call is made to the model that its turn stands at, and a turn never goes back': ({ before, after, effects }) => {
+    const { turn, profile } = after;
+    const last = (profile.links?.length ?? 1) - 1;
+    const isAtLink = ofKind(effects, 'callModel').every(
+      ({ input }) => (input.link ?? 0) === Math.min(turn?.failedLinks.length ?? 0, last),
+    );
+    const failedBefore = before.turn?.id === turn?.id ? (before.turn?.failedLinks.length ?? 0) : 0;
+    return isAtLink && (turn?.failedLinks.length ?? 0) >= failedBefore;
   },
 
   'a call is offered no more tries than the resume budget leaves': ({ after, effects }) =>
@@ -231,8 +261,8 @@ const OF_TRACES: Invariants<readonly Transition[]> = {
     return isUp && isUnique(changes(calls.map((call) => call.callId)));
   },
 
-  'a tool call is dispatched once': (trace) =>
-    isUnique(effectsOf(trace, 'callTool').map(({ input }) => input.toolCallId)),
+  'a dispatch of a tool call is given once': (trace) =>
+    isUnique(effectsOf(trace, 'callTool').map(({ input, dispatch }) => `${input.toolCallId}/${dispatch}`)),
 
   'the store is told of each change of draining in its order': (trace) => {
     const told = records(trace).flatMap(({ input: { chain, drain } }) => (drain ? [{ chain, ...drain }] : []));

@@ -1,14 +1,18 @@
 import type { AppendItem, CallModelResult, Settlement } from '../../protocol/calls.js';
+import type { OutcomeKind } from '../../protocol/fates.js';
 import { profileVersion } from '../../protocol/liveness.js';
 import { addUsage } from '../../protocol/usage.js';
 import type { Change } from './effects.js';
 import { interrupt } from './drain.js';
 import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
+import { lackOfCapacity, waitForCapacity } from './capacity.js';
+import { fallBack, linkOf, reasonOf } from './fallback.js';
 import { notice, say, takeOutbox } from './outbox.js';
 import { learnRepeats, toRecords } from './seen-items.js';
-import { timeOut, triesLeft, withTries } from './stall.js';
+import { explained, triesLeft, withStall, withTries } from './stall.js';
 import type { Call, SessionState, Suspension, Turn } from './state.js';
+import { isSuspect, KILLED_ITS_WORKER, tellOfSuspect } from './suspects.js';
 import { dispatchTools } from './tools.js';
 import { forgetTurn, release, settle, suspendBeforeStart, toAppend } from './turns.js';
 import { waitForProvider, waitForStore } from './waits.js';
@@ -53,6 +57,7 @@ export function startCall(state: SessionState, call: Call): Change {
   const turn = state.turn!;
   const { sessionId, chain, agent, head, profile } = state;
   const { callId, dispatch, append, outputs } = call;
+  const link = linkOf(state);
   return {
     state: { ...state, turn: { ...turn, step: { kind: 'calling', call } } },
     effects: [
@@ -61,11 +66,13 @@ export function startCall(state: SessionState, call: Call): Change {
         input: {
           ...{ sessionId, chain, agent, turnId: turn.id, head },
           profileVersion: profileVersion(profile),
+          ...(link > 0 ? { link } : {}),
           settlement: toSettlement(state, turn),
           ...{ callId, dispatch, append, outputs },
         },
         profile,
         maximumAttempts: triesLeft(state),
+        ...(call.isApart ? { isApart: true as const } : {}),
       },
     ],
   };
@@ -96,10 +103,14 @@ function takeAnswer(state: SessionState, answer: Completed): SessionState {
   return learnRepeats({ ...state, head: answer.head, model: answer.model, turn: advanced }, answer.repeats);
 }
 
-export function onModelFailed(state: SessionState, failed: Call, failure: CallFailure, moment: Moment): Change {
-  const charged = chargeAttempts(state, failure);
-  const call = withTries(state, failed, failure);
+export function onModelFailed(state: SessionState, failed: Call, reported: CallFailure, moment: Moment): Change {
+  const charged = chargeAttempts(state, reported);
+  const call = withTries(state, failed, reported);
+  const failure = explained(reported, { state, call, moment });
   if (state.draining && ASKS_AGAIN.has(failure.type)) return unchanged(interrupt(charged, moment, failure.message));
+  const atNextLink = fallBack(charged, failure);
+  // Another model's tries are its own.
+  if (atNextLink) return startCall(atNextLink, { ...again(call), tries: 0 });
   switch (failure.type) {
     case 'ProfileChanged':
       return adoptProfile(charged, call, failure, moment);
@@ -110,6 +121,8 @@ export function onModelFailed(state: SessionState, failed: Call, failure: CallFa
     // The store had not heard yet that the session drains no more.
     case 'SessionDraining':
       return redispatch(charged, call, failure, moment);
+    case 'ScheduleToStartTimeout':
+      return awaitWorker(charged, call, moment);
     case 'ModelBusy':
       return unchanged(waitForProvider(charged, call, failure, moment));
     case 'StoreUnavailable':
@@ -119,21 +132,23 @@ export function onModelFailed(state: SessionState, failed: Call, failure: CallFa
     case 'AgentUnavailable':
       return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
     case 'HeartbeatTimeout':
-      return unchanged(timeOut(charged, { before: state, call, failure, moment }));
+      return end(withStall(charged, failure), 'timeout', failure, moment);
     case 'ContextOverflow':
-      return unchanged(settle(dropInputs(charged, call), moment.nowMs, 'failed', failure.message));
-    case 'ModelRejected': {
-      const kept = failure.inputAtFault ? dropInputs(charged, call) : charged;
-      return unchanged(settle(kept, moment.nowMs, 'failed', failure.message));
-    }
+      return end(dropInputs(charged, call), 'failed', failure, moment);
+    case 'ModelRejected':
+      return end(failure.inputAtFault ? dropInputs(charged, call) : charged, 'failed', failure, moment);
     case 'StreamBroken':
     case 'Defect':
     case 'OtherTimeout':
     case 'Unknown':
-      return unchanged(settle(charged, moment.nowMs, 'failed', failure.message));
+      return end(charged, 'failed', failure, moment);
     default:
       return failure.type satisfies never;
   }
+}
+
+function end(state: SessionState, outcome: OutcomeKind, { message }: CallFailure, { nowMs }: Moment): Change {
+  return unchanged(settle(state, nowMs, outcome, reasonOf(state, message)));
 }
 
 /** Failures after which the call would go out again. */
@@ -141,6 +156,7 @@ const ASKS_AGAIN: ReadonlySet<CallFailure['type']> = new Set([
   'WorkerLost',
   'WorkerDraining',
   'SessionDraining',
+  'ScheduleToStartTimeout',
   'ModelBusy',
   'StoreUnavailable',
 ]);
@@ -171,7 +187,7 @@ function adoptProfile(state: SessionState, call: Call, { profile, message }: Cal
   return startCall({ ...state, profile, turn: { ...turn, used } }, again(call));
 }
 
-/** A lost or draining worker costs a redispatch and nothing else. */
+/** A lost or draining worker costs a redispatch and nothing else, unless it is the call that it was lost by. */
 function redispatch(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
   const turn = state.turn!;
   const redispatches = turn.used.redispatches + 1;
@@ -179,7 +195,22 @@ function redispatch(state: SessionState, call: Call, failure: CallFailure, momen
     const reason = `the turn lost its worker ${redispatches} times; the last time: ${failure.message}`;
     return unchanged(settle(state, moment.nowMs, 'interrupted', reason));
   }
-  return startCall({ ...state, turn: { ...turn, used: { ...turn.used, redispatches } } }, again(call));
+  if (call.isApart && failure.type === 'WorkerLost') {
+    return unchanged(settle(state, moment.nowMs, 'interrupted', `the model call was given up: ${KILLED_ITS_WORKER}`));
+  }
+  const charged = { ...state, turn: { ...turn, used: { ...turn.used, redispatches } } };
+  if (call.isApart || !isSuspect(failure)) return startCall(charged, again(call));
+  return startCall(tellOfSuspect(charged, 'the model call'), { ...again(call), isApart: true });
+}
+
+/** No worker had a slot for the call: it goes out again at once, and waits on. */
+function awaitWorker(state: SessionState, call: Call, moment: Moment): Change {
+  const waiting = waitForCapacity(state, moment);
+  if (!waiting)
+    return unchanged(settle(state, moment.nowMs, 'interrupted', `the call never ran: ${lackOfCapacity(state)}`));
+  const { state: started, effects } = startCall(waiting, again(call));
+  const turn: Turn = { ...started.turn!, step: { kind: 'calling', call: again(call), lackedCapacity: true } };
+  return { state: { ...started, turn }, effects };
 }
 
 /** The time that a call had to wait for is over. */

@@ -1,7 +1,7 @@
-import type { Stall } from '../../protocol/liveness.js';
+import { budgetsOfLink, type Stall } from '../../protocol/liveness.js';
 import type { CallFailure, Moment } from './events.js';
+import { linkOf } from './fallback.js';
 import type { Call, SessionState } from './state.js';
-import { settle } from './turns.js';
 
 /** Tries that the next dispatch of a call may use: the first, and what is left of the turn's resumes. */
 export function triesLeft({ profile, turn }: SessionState): number {
@@ -17,20 +17,30 @@ export function withTries(state: SessionState, call: Call, failure: CallFailure)
 /** Refused at the door. */
 const NEVER_BEGAN: ReadonlySet<CallFailure['type']> = new Set(['ProfileChanged', 'StaleTry', 'AgentUnavailable']);
 
-/** Ends a turn whose call fell silent once more than its resumes allow. `before` is the state that the call was dispatched from. */
-export function timeOut(
-  charged: SessionState,
-  { before, call, failure, moment }: { before: SessionState; call: Call; failure: CallFailure; moment: Moment },
-): SessionState {
-  const stall = toStall(before, call, failure, moment);
-  const turn = { ...charged.turn!, stall };
-  return settle({ ...charged, turn }, moment.nowMs, 'timeout', describe(stall));
+interface Silence {
+  /** That the call was dispatched from. */
+  state: SessionState;
+  call: Call;
+  moment: Moment;
 }
 
-function toStall(before: SessionState, call: Call, { progress }: CallFailure, { nowMs }: Moment): Stall {
-  const isOfLastTry = progress?.try?.dispatch === call.dispatch && progress.try.attempt === triesLeft(before);
-  const { phase = null, budgetMs = before.profile.budgetsMs.streaming } = isOfLastTry ? progress : {};
-  const elapsedMs = nowMs - (call.sinceMs ?? before.turn!.startedAtMs);
+/** The failure of a call that fell silent once more than its resumes allow, with how it did; any other as it is. */
+export function explained(failure: CallFailure, silence: Silence): CallFailure {
+  if (failure.type !== 'HeartbeatTimeout') return failure;
+  const stall = toStall(failure, silence);
+  return { ...failure, stall, message: describe(stall) };
+}
+
+/** The turn that ends by it. */
+export function withStall(state: SessionState, { stall }: CallFailure): SessionState {
+  return stall ? { ...state, turn: { ...state.turn!, stall } } : state;
+}
+
+function toStall({ progress }: CallFailure, { state, call, moment }: Silence): Stall {
+  const isOfLastTry = progress?.try?.dispatch === call.dispatch && progress.try.attempt === triesLeft(state);
+  const { streaming } = budgetsOfLink(state.profile, linkOf(state));
+  const { phase = null, budgetMs = streaming } = isOfLastTry ? progress : {};
+  const elapsedMs = moment.nowMs - (call.sinceMs ?? state.turn!.startedAtMs);
   return { phase, budgetMs, tries: call.tries ?? 1, elapsedMs };
 }
 

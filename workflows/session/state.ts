@@ -87,13 +87,31 @@ export interface Turn {
   progress?: TurnProgress;
   /** Set by what ends the turn. */
   stall?: Stall;
-  used: { resumes: number; redispatches: number; providerWaitMs: number; profileChanges: number; storeWaits: number };
+  /** Models of the chain that this turn has left behind: as many as its place in the chain. */
+  failedLinks: FailedLink[];
+  /** Resumes are those of the present model. */
+  used: {
+    resumes: number;
+    redispatches: number;
+    providerWaitMs: number;
+    capacityWaitMs: number;
+    profileChanges: number;
+    storeWaits: number;
+  };
+  /** Instant up to which waiting for capacity is counted: tools that wait side by side wait once. 0 = none yet. */
+  capacityWaitedUntilMs: number;
+}
+
+export interface FailedLink {
+  model: string;
+  reason: string;
 }
 
 /** Where a running turn stands. Only `calling` and `tools` have activities in flight. */
 export type Step =
   | { kind: 'toDispatch' }
-  | { kind: 'calling'; call: Call }
+  /** `lackedCapacity`: no worker took the dispatch before this one. */
+  | { kind: 'calling'; call: Call; lackedCapacity?: true }
   | { kind: 'waiting'; call: Call; untilMs: number; why: WaitReason }
   | { kind: 'tools'; calls: ToolStep[] };
 
@@ -105,12 +123,20 @@ export interface Call extends Pick<CallModelInput, 'callId' | 'dispatch' | 'appe
   sinceMs?: number;
   /** Tries of the dispatches before this one. */
   tries?: number;
+  /** Runs alone, because it is under suspicion of killing its workers. */
+  isApart?: true;
 }
 
 export interface ToolStep extends ToolCallRef {
+  /** Above 1 when no worker took the dispatches before. */
+  dispatch: number;
   done: boolean;
   /** Why no result is to be expected; `null` when the activity reported. */
   lost: string | null;
+  /** No worker ever took it: there was no effect. */
+  neverRan?: true;
+  /** Runs alone, because it is under suspicion of killing its workers. */
+  isApart?: true;
 }
 
 export function openSession(input: { sessionId: string; chain: string; agent: string }): SessionState {
@@ -140,9 +166,24 @@ export function openSession(input: { sessionId: string; chain: string; agent: st
 }
 
 type Later = 'draining' | 'drainChanges';
-export type StoredState = Omit<SessionState, Later> & Partial<Pick<SessionState, Later>>;
+type StoredTurn = Omit<Turn, LaterOfTurn | 'used'> &
+  Partial<Pick<Turn, LaterOfTurn>> & { used: Omit<Turn['used'], LaterUsed> & Partial<Turn['used']> };
+type LaterOfTurn = 'failedLinks' | 'capacityWaitedUntilMs';
+type LaterUsed = 'capacityWaitMs';
+export type StoredState = Omit<SessionState, Later | 'turn' | 'profile'> &
+  Partial<Pick<SessionState, Later>> & { turn: StoredTurn | null; profile: Partial<Profile> };
 
 /** Reads a state that any version wrote: fields that came later have the value that nothing had happened to. */
 export function upgradeState(stored: StoredState): SessionState {
-  return { draining: false, drainChanges: { made: 0, told: 0 }, ...stored };
+  return {
+    draining: false,
+    drainChanges: { made: 0, told: 0 },
+    ...stored,
+    turn: stored.turn && upgradeTurn(stored.turn),
+    profile: { ...DEFAULT_PROFILE, ...stored.profile },
+  };
+}
+
+function upgradeTurn(stored: StoredTurn): Turn {
+  return { failedLinks: [], capacityWaitedUntilMs: 0, ...stored, used: { capacityWaitMs: 0, ...stored.used } };
 }

@@ -35,9 +35,9 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return call ? onModelFailed(state, call, event.failure, moment) : unchanged(state);
     }
     case 'toolFinished':
-      return onToolFinished(state, event.toolCallId);
+      return onToolFinished(state, event);
     case 'toolFailed':
-      return onToolFailed(state, event.toolCallId, event.failure);
+      return onToolFailed(state, event, moment);
     case 'recorded':
       return unchanged({ ...state, recording: null });
     case 'timerFired':

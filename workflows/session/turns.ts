@@ -24,7 +24,9 @@ export function startTurn(state: SessionState, opener: QueuedItem, nowMs: number
     step: { kind: 'toDispatch' },
     callCount: 0,
     usage: UNKNOWN_USAGE,
-    used: { resumes: 0, redispatches: 0, providerWaitMs: 0, profileChanges: 0, storeWaits: 0 },
+    failedLinks: [],
+    used: { resumes: 0, redispatches: 0, providerWaitMs: 0, capacityWaitMs: 0, profileChanges: 0, storeWaits: 0 },
+    capacityWaitedUntilMs: 0,
   };
   return announceStart({ ...state, queue, turnCount, carried: [], turn }, turn, opener.announced);
 }

@@ -1,7 +1,7 @@
 import { worstSilenceMs } from '../../protocol/liveness.js';
 import type { SessionView, TurnView } from '../../protocol/view.js';
 import { statusOf } from './advance.js';
-import type { SessionState, Turn } from './state.js';
+import type { SessionState, ToolStep, Turn, WaitReason } from './state.js';
 
 /** What the `state` query answers. */
 export function toView(state: SessionState, historyEvents: number): SessionView {
@@ -41,6 +41,7 @@ function toTurnView(turn: Turn, { profile }: SessionState): TurnView {
       steps: { used: turn.callCount, limit: profile.stepsPerTurn },
       redispatches: { used: used.redispatches, limit: profile.redispatchesPerTurn },
       providerWaitMs: { used: used.providerWaitMs, limit: profile.providerWaitPerTurnMs },
+      capacityWaitMs: { used: used.capacityWaitMs, limit: profile.capacityWaitPerTurnMs },
     },
   };
 }
@@ -50,10 +51,23 @@ function stepText({ step }: Turn): string {
     case 'toDispatch':
       return 'about to call the model';
     case 'calling':
-      return `model call ${step.call.callId}, dispatch ${step.call.dispatch}`;
+      return `model call ${step.call.callId}, dispatch ${step.call.dispatch}${step.lackedCapacity ? NO_WORKER : ''}`;
     case 'waiting':
-      return `waiting (${step.why}) until ${new Date(step.untilMs).toISOString()}`;
+      return `waiting for ${AWAITED[step.why]} until ${new Date(step.untilMs).toISOString()}`;
     case 'tools':
-      return `tools: ${step.calls.map((call) => `${call.name}${call.done ? ' (done)' : ''}`).join(', ')}`;
+      return `tools: ${step.calls.map(toolText).join(', ')}`;
   }
+}
+
+/** The session hears of a start only when the call ends, so a worker may have it by now. */
+const NO_WORKER = ' (waiting for capacity: no worker took the dispatch before)';
+
+const AWAITED: Readonly<Record<WaitReason, string>> = {
+  model_busy: 'the provider',
+  store_unavailable: 'the session store',
+};
+
+function toolText({ name, done, dispatch }: ToolStep): string {
+  if (done) return `${name} (done)`;
+  return dispatch > 1 ? `${name}${NO_WORKER}` : name;
 }

@@ -1,25 +1,25 @@
+import { PROVIDER_WAITS_MS } from '../../protocol/liveness.js';
 import { hashText } from './content-hash.js';
 import type { CallFailure, Moment } from './events.js';
+import { reasonOf } from './fallback.js';
 import { notice } from './outbox.js';
 import type { Call, SessionState } from './state.js';
 import { settle } from './turns.js';
 
-const SHORTEST_WAIT_MS = 1_000;
-const LONGEST_PROVIDER_WAIT_MS = 60_000;
+const SHORTEST_STORE_WAIT_MS = 1_000;
 const LONGEST_STORE_WAIT_MS = 30_000;
-/** A provider that names a longer time is believed up to here; beyond, the turn's wait budget decides. */
-const LONGEST_RETRY_AFTER_MS = 60 * 60_000;
 
 /** The provider asks for patience: a durable wait with its own budget, which no resume pays for. */
 export function waitForProvider(state: SessionState, call: Call, failure: CallFailure, moment: Moment): SessionState {
   const turn = state.turn!;
-  const wanted = failure.retryAfterMs ?? backoffMs(call, LONGEST_PROVIDER_WAIT_MS);
-  const waitMs = jittered(Math.min(Math.max(wanted, SHORTEST_WAIT_MS), LONGEST_RETRY_AFTER_MS), call);
+  const { shortest, longestNamed } = PROVIDER_WAITS_MS;
+  const wanted = failure.retryAfterMs ?? backoffMs(call);
+  const waitMs = jittered(Math.min(Math.max(wanted, shortest), longestNamed), call);
   const providerWaitMs = turn.used.providerWaitMs + waitMs;
   const limitMs = state.profile.providerWaitPerTurnMs;
   if (providerWaitMs > limitMs) {
     const reason = `the provider stayed busy: ${failure.message} (this turn may wait ${limitMs / 1000} s for it)`;
-    return settle(state, moment.nowMs, 'failed', reason);
+    return settle(state, moment.nowMs, 'failed', reasonOf(state, reason));
   }
   const untilMs = moment.nowMs + waitMs;
   const told = notice(
@@ -42,7 +42,8 @@ export function waitForProvider(state: SessionState, call: Call, failure: CallFa
 export function waitForStore(state: SessionState, call: Call, failure: CallFailure, moment: Moment): SessionState {
   const turn = state.turn!;
   const storeWaits = turn.used.storeWaits + 1;
-  const untilMs = moment.nowMs + Math.min(LONGEST_STORE_WAIT_MS, SHORTEST_WAIT_MS * 2 ** Math.min(storeWaits - 1, 10));
+  const untilMs =
+    moment.nowMs + Math.min(LONGEST_STORE_WAIT_MS, SHORTEST_STORE_WAIT_MS * 2 ** Math.min(storeWaits - 1, 10));
   const told = storeWaits === 1 ? notice(state, 'store_unavailable', failure.message, turn.id) : state;
   return {
     ...told,
@@ -54,8 +55,9 @@ export function waitForStore(state: SessionState, call: Call, failure: CallFailu
   };
 }
 
-function backoffMs(call: Call, longestMs: number): number {
-  return Math.min(longestMs, SHORTEST_WAIT_MS * 2 ** Math.min(call.dispatch - 1, 10));
+function backoffMs(call: Call): number {
+  const { shortest, longestBackoff } = PROVIDER_WAITS_MS;
+  return Math.min(longestBackoff, shortest * 2 ** Math.min(call.dispatch - 1, 10));
 }
 
 /** Up to a fifth more, spread by the call's id: sessions that were refused together do not come back together. */

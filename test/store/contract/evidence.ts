@@ -85,6 +85,14 @@ export function describeEvidence(fixture: StoreFixture): void {
       expect(await earlierThan(second)).toMatchObject({ hasStreamed: true, firstTokenMs: null, phase: null });
     });
 
+    test('of another model says nothing of this one', async () => {
+      await begun(first, shown());
+      const next = aBegin({ dispatch: 2, link: 1 });
+      expect(await earlierThan(next)).toMatchObject({ count: 1, hasStreamed: false, firstTokenMs: null });
+      await fixture.store.appendTryOutputs(toRef(next), [], shown({ firstTokenMs: 50 }));
+      expect(await earlierThan({ ...next, attempt: 2 })).toMatchObject({ hasStreamed: true, firstTokenMs: 50 });
+    });
+
     test('is kept by each call for itself', async () => {
       await begun(first, shown());
       await fixture.store.finishTry(aFinish(first, 't1/c1.in0'));

@@ -4,6 +4,8 @@ import type { SessionEvent } from '../../../workflows/session/events.js';
 import { brokenBy, brokenOver, type Transition } from '../../../workflows/session/invariants.js';
 import type { SessionState, Turn } from '../../../workflows/session/state.js';
 import {
+  aChainOf,
+  aSessionWith,
   answers,
   anAnswer,
   asksFor,
@@ -22,6 +24,7 @@ import {
   stops,
   timerFires,
   toolEnds,
+  toolStarves,
   turnOf,
   undrains,
   watching,
@@ -56,6 +59,9 @@ const settling = (over: Partial<Settlement>): Effect => ({
   input: { ...started.input, settlement: { ...started.input.settlement, ...over } },
 });
 const asked = taken(running, asksFor('look'));
+const withTools = after(running, asksFor('look', 'send'));
+const starved = taken(running, fails('ScheduleToStartTimeout'));
+const fallenBack = taken(aSessionWith(aChainOf('a', 'b'), receives('m1')), fails('ModelRejected'));
 const record = taken(running, fails('Defect')).effects[0] as Extract<Effect, { kind: 'record' }>;
 const waiting = after(running, fails('ModelBusy'), recorded);
 const finished = (result: Extract<SessionEvent, { kind: 'modelFinished' }>['result']): SessionEvent => ({
@@ -113,16 +119,46 @@ test.each<[string, Transition]>([
     }),
   ],
 
-  ['a tool is dispatched only by a completed call that asked for it', { ...asked, event: recorded }],
   [
-    'a tool is dispatched only by a completed call that asked for it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    { ...asked, event: recorded },
+  ],
+  [
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
     { ...asked, event: finished({ kind: 'repeated', first: record.input.items[0]! }) },
   ],
   [
-    'a tool is dispatched only by a completed call that asked for it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
     { ...asked, event: finished(anAnswer(`${CHAIN}-1.1`)) },
   ],
-  ['a tool is dispatched only by a completed call that asked for it', { ...asked, before: aSession() }],
+  [
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    { ...asked, before: aSession() },
+  ],
+  [
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    { ...taken(withTools, toolStarves(0)), before: running },
+  ],
+  [
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    { ...asked, event: taken(withTools, toolStarves(1)).event, before: withTools },
+  ],
+  [
+    'waiting for capacity costs nothing else',
+    { ...starved, after: withTurn(starved.after, { used: { ...turnOf(starved.after).used, resumes: 1 } }) },
+  ],
+  [
+    'a call goes out again only after a wait, or at the cost of a budget',
+    { ...starved, after: withTurn(starved.after, { used: turnOf(running).used }) },
+  ],
+  [
+    'a call is made to the model that its turn stands at, and a turn never goes back',
+    doing([{ ...started, input: { ...started.input, link: 1 } }]),
+  ],
+  [
+    'a call is made to the model that its turn stands at, and a turn never goes back',
+    { ...fallenBack, before: fallenBack.after, after: fallenBack.before },
+  ],
   ['a step starts at most one model call, and the state names it', doing([started])],
   ['a step starts at most one model call, and the state names it', doing([started, started], { before: aSession() })],
   ['a step starts at most one model call, and the state names it', doing([], { before: aSession() })],
@@ -248,7 +284,7 @@ test.each<[string, Transition[]]>([
     'an id of a call is given once, and its dispatch numbers count up',
     [doing([started]), doing([{ ...started, input: { ...started.input, callId: 'other' } }]), doing([started])],
   ],
-  ['a tool call is dispatched once', [asked, asked]],
+  ['a dispatch of a tool call is given once', [asked, asked]],
   [
     'the store is told of each change of draining in its order',
     [2, 1].map((change) => doing([{ ...record, input: { ...record.input, drain: { isDraining: true, change } } }])),

@@ -9,6 +9,7 @@ import {
   aSession,
   aSessionWith,
   after,
+  askedBy,
   callOf,
   CHAIN,
   effectOf,
@@ -91,8 +92,7 @@ describe.each(['WorkerLost', 'WorkerDraining'] as const)('%s', (type) => {
     const state = running();
     const change = when(state, fails(type));
     const { input } = effectOf(change, 'callModel');
-    const { callId, append, outputs } = callOf(state);
-    expect(input).toMatchObject({ callId, append, outputs, dispatch: 2 });
+    expect(input).toMatchObject({ ...askedBy(state), dispatch: 2 });
     expect(turnOf(change.state).used).toMatchObject({ redispatches: 1, resumes: 0 });
   });
 

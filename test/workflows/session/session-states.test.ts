@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FAILURE_TYPES } from '../../../protocol/failures.js';
 import { OUTCOMES } from '../../../protocol/fates.js';
-import { DEFAULT_PROFILE } from '../../../protocol/liveness.js';
+import { DEFAULT_PROFILE, type Profile } from '../../../protocol/liveness.js';
 import type { CallFailure } from '../../../workflows/session/events.js';
 import type { SessionState } from '../../../workflows/session/state.js';
 import {
+  aChainOf,
   answers,
   asksFor,
   aSession,
@@ -23,6 +24,7 @@ import {
   stops,
   timerFires,
   toolEnds,
+  toolStarves,
   undrains,
   watching,
   when,
@@ -56,9 +58,16 @@ const documented = [...tableUnder('Transitions'), ...tableUnder('While a roll-ov
 
 /** Every way that a call can fail, alone and with a message waiting. */
 function failEveryWay(): void {
-  const types: CallFailure['type'][] = [...FAILURE_TYPES, 'HeartbeatTimeout', 'OtherTimeout', 'Unknown'];
-  const strict = { redispatchesPerTurn: 0, providerWaitPerTurnMs: 0 };
-  for (const start of [aSession(receives('m1')), aSessionWith(strict, receives('m1'))]) {
+  const types: CallFailure['type'][] = [
+    ...FAILURE_TYPES,
+    'HeartbeatTimeout',
+    'ScheduleToStartTimeout',
+    'OtherTimeout',
+    'Unknown',
+  ];
+  const strict = { redispatchesPerTurn: 0, providerWaitPerTurnMs: 0, capacityWaitPerTurnMs: 0 };
+  const chained = aSessionWith(aChainOf('a', 'b'), receives('m1'));
+  for (const start of [aSession(receives('m1')), aSessionWith(strict, receives('m1')), chained]) {
     for (const type of types) {
       for (const attempt of [1, null]) {
         after(start, fails(type, { attempt, profile: attempt === null ? null : DEFAULT_PROFILE }));
@@ -102,6 +111,22 @@ function liveThroughTheRest(): void {
       toolEnds(1),
     );
   }
+}
+
+function lackCapacityForTools(): void {
+  const starving = (profile: Partial<Profile>, ...tools: string[]) =>
+    after(aSessionWith(profile, receives('m1')), asksFor(...tools), toolStarves(0));
+  starving({}, 'look');
+  for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
+    starving({ capacityWaitPerTurnMs: 0 }, 'look', 'send');
+    after(
+      aSessionWith({ capacityWaitPerTurnMs: 0, stepsPerTurn: 1 }, receives('m1')),
+      ...others,
+      asksFor('look'),
+      toolStarves(0),
+    );
+  }
+  starving({ capacityWaitPerTurnMs: 0 }, 'look');
 }
 
 function stopAndDrainEverywhere(): void {
@@ -150,6 +175,7 @@ test('the page lists exactly the transitions that happen', () => {
       failEveryWay();
       liveThroughTheRest();
       stopAndDrainEverywhere();
+      lackCapacityForTools();
       liveThroughRollOvers();
     },
   );

@@ -99,7 +99,7 @@ describe('a stopped turn', () => {
     ] as const;
     for (const event of late) expect(when(stopped, event)).toEqual({ state: stopped, effects: [] });
     const withTools = after(running, asksFor('look'), stops(), recorded);
-    const ended = { kind: 'toolFinished', toolCallId: `${T1}.1.t1` } as const;
+    const ended = { kind: 'toolFinished', toolCallId: `${T1}.1.t1`, dispatch: 1 } as const;
     expect(when(withTools, ended)).toEqual({ state: withTools, effects: [] });
   });
 

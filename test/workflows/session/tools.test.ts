@@ -28,6 +28,8 @@ test('every tool that an answer asks for starts at once, with what its agent say
       ...{ sessionId: 'acme/s1', agent: 'coder', turnId: `${CHAIN}-1`, callId: `${CHAIN}-1.1` },
       ...{ toolCallId: toolCallIds[1], name: 'send' },
     },
+    dispatch: 1,
+    scheduleToStartMs: 60_000,
     heartbeatTimeoutMs: 60_000,
     maximumAttempts: 1,
   });
@@ -57,8 +59,8 @@ test('a tool that failed without a result is told to the model, and the turn goe
 test('a second report of a tool changes nothing', () => {
   const state = after(asked(), toolEnds(0));
   const failure = aFailure('Unknown');
-  expect(when(state, { kind: 'toolFailed', toolCallId: toolCallIds[0]!, failure }).state).toEqual(state);
-  expect(when(state, { kind: 'toolFinished', toolCallId: toolCallIds[0]! }).state).toEqual(state);
+  expect(when(state, { kind: 'toolFailed', toolCallId: toolCallIds[0]!, dispatch: 1, failure }).state).toEqual(state);
+  expect(when(state, { kind: 'toolFinished', toolCallId: toolCallIds[0]!, dispatch: 1 }).state).toEqual(state);
 });
 
 test.each(['toolFinished', 'toolFailed'] as const)(
@@ -73,7 +75,7 @@ test.each(['toolFinished', 'toolFailed'] as const)(
       after(over, answers()),
       after(over, fails('ModelBusy')),
     ]) {
-      expect(when(state, { kind, toolCallId: toolCallIds[0]!, failure }).state).toEqual(state);
+      expect(when(state, { kind, toolCallId: toolCallIds[0]!, dispatch: 1, failure }).state).toEqual(state);
     }
   },
 );

@@ -10,6 +10,7 @@ import {
   receives,
   recorded,
   toolEnds,
+  toolStarves,
   when,
 } from '../../support/session-builders.js';
 
@@ -46,6 +47,7 @@ test('a running session shows its items, its queue, and its budgets', () => {
         steps: { used: 1, limit: 200 },
         redispatches: { used: 1, limit: 20 },
         providerWaitMs: { used: 0, limit: 900_000 },
+        capacityWaitMs: { used: 0, limit: 1_800_000 },
       },
     },
   });
@@ -53,7 +55,21 @@ test('a running session shows its items, its queue, and its budgets', () => {
 
 test.each([
   ['a call', running(), `model call ${CHAIN}-1.1, dispatch 1`],
-  ['a wait', after(running(), fails('StoreUnavailable')), 'waiting (store_unavailable) until 2026-01-01T00:00:01.000Z'],
+  [
+    'a wait',
+    after(running(), fails('StoreUnavailable')),
+    'waiting for the session store until 2026-01-01T00:00:01.000Z',
+  ],
+  [
+    'a call that no worker took',
+    after(running(), fails('ScheduleToStartTimeout')),
+    `model call ${CHAIN}-1.1, dispatch 2 (waiting for capacity: no worker took the dispatch before)`,
+  ],
+  [
+    'a tool that no worker took',
+    after(running(), asksFor('look', 'send'), toolStarves(1)),
+    'tools: look, send (waiting for capacity: no worker took the dispatch before)',
+  ],
   ['tools', after(running(), asksFor('look', 'send'), toolEnds(0)), 'tools: look (done), send'],
   [
     'the end of a run',

@@ -4,7 +4,7 @@ import {
   after,
   answers,
   asksFor,
-  callOf,
+  askedBy,
   effectOf,
   effectsOf,
   fails,
@@ -42,8 +42,7 @@ describe('a busy provider', () => {
   test('is asked again when the time is over, by the next dispatch of the same call', () => {
     const state = after(running(), fails('ModelBusy'));
     const change = when(state, timerFires);
-    const { callId, append, outputs } = callOf(running());
-    expect(effectOf(change, 'callModel').input).toMatchObject({ callId, append, outputs, dispatch: 2 });
+    expect(effectOf(change, 'callModel').input).toMatchObject({ ...askedBy(running()), dispatch: 2 });
     expect(effectsOf(change, 'armTimer')).toEqual([]);
     expect(change.state.timerAtMs).toBeNull();
   });
