@@ -41,8 +41,8 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
     case 'toolFinished':
     case 'toolFailed': {
       if (before.turn === after.turn) return null;
-      const isUnstarted = event.kind === 'toolFailed' && event.failure.type === 'ScheduleToStartTimeout';
-      return isUnstarted ? 'ScheduleToStartTimeout' : 'tool ends';
+      const hasNeverRun = event.kind === 'toolFailed' && event.failure.type === 'ScheduleToStartTimeout';
+      return hasNeverRun ? 'ScheduleToStartTimeout' : 'tool ends';
     }
     case 'timerFired':
       return placeOf(before) === 'waiting' ? 'timer fires' : null;

@@ -39,6 +39,8 @@ export function describeAccountGates(fixture: StoreFixture): void {
   });
 
   test('busy answers that come while the gate is closed are the same failure, and only a later time moves it', async () => {
+    const unnamed = await close(NOW_MS, null, 'account-2');
+    expect(await close(NOW_MS + 900, null, 'account-2')).toEqual(unnamed);
     const first = await close(NOW_MS, 5_000);
     expect(await close(NOW_MS + 10)).toEqual(first);
     expect(await close(NOW_MS + 10, 2_000)).toEqual(first);
