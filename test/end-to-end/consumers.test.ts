@@ -2,10 +2,14 @@
  * Every reader of a session's outputs ends at the same text, whatever calls died meanwhile: cases played into the journal
  * where only the reader is under test, and real stalls of a real provider.
  */
+import { join } from 'node:path';
+import { packageRoot } from '../../config/package-root.js';
 import { openStore } from '../../store/open-store.js';
 import type { OutputBody } from '../../protocol/outputs.js';
 import type { SessionStore } from '../../store/session-store.js';
 import { answerOf, CaseWriter, CONSUMER_CASES, type ConsumerCase } from '../support/consumer-cases.js';
+import { passed, type Script } from '../support/fault-proxy.js';
+import { TestProviders } from '../support/provider.js';
 import { Chance } from '../support/session-chance.js';
 import { Terminal } from '../support/terminal.js';
 import { until } from '../support/until.js';
@@ -216,4 +220,61 @@ describe('a webhook', () => {
     await Promise.all([...live, ...collectors.slice(3).map((late) => late.collect(CONSUMER_CASES.length, limit))]);
     for (const collector of collectors) check({ posts: collector.posts, finals: collector.finals() });
   });
+});
+
+describe('a provider that really goes silent', () => {
+  const FIRST = 'First I look it up.';
+  const ANSWER = 'The answer is five and nothing else.';
+  const TOOL = '[tool add({"a":2,"b":3}) -> 5]\n';
+  let providers: TestProviders;
+  let screen: Terminal;
+  beforeAll(async () => {
+    providers = await TestProviders.start();
+    providers.says(({ messages }) =>
+      messages.at(-1)?.role === 'tool'
+        ? { content: ANSWER }
+        : { content: FIRST, toolCalls: [{ name: 'add', arguments: '{"a":2,"b":3}', id: 'call_1' }] },
+    );
+    const model = `${providers.get('openai-compatible').proxy.url}/v1#o4-mini`;
+    await vigil.startWorker({ VIGIL_MODEL: model, VIGIL_AGENTS: join(packageRoot(), 'test/support/quick-agent.ts') });
+  }, READ_LIMIT_MS);
+  afterAll(() => providers.stop());
+  afterEach(() => screen.kill());
+
+  const silentAfter =
+    (text: string): Script =>
+    (exchange) =>
+      exchange.through(text);
+
+  test.each([
+    ['after a tool round', [passed, silentAfter('The an'), passed], ['The an']],
+    ['twice in one turn', [silentAfter('First'), passed, silentAfter('The an'), passed], ['First', 'The an']],
+  ])('%s leaves nothing of the dead calls with any reader', async (_, scripts, partials) => {
+    const { proxy } = providers.get('openai-compatible');
+    proxy.reset();
+    proxy.next(...scripts);
+    const session = vigil.session();
+    screen = new Terminal([...vigilProgram(), 'chat', session], vigil.places);
+    await screen.shows('you>');
+    const webhook = new WebhookCollector(vigil.client, session, new Chance(1));
+    const collected = webhook.collect(1, AbortSignal.timeout(READ_LIMIT_MS));
+    const message = ['chat', session, '--agent', 'quick', '--id', 'm1', '--message', 'two and three?'];
+    const plain = vigil.command(message);
+    for (const partial of partials) await screen.shows(new RegExp(`^${partial}\\w*$`, 'm'));
+    expect(await plain.hasEnded(READ_LIMIT_MS)).toBe(0);
+    await collected;
+    const json = await vigil.run([...message, '--json']);
+    const text = `${FIRST}\n\n${ANSWER}`;
+    expect(plain.stdout).toBe(`${text}\n`);
+    expect(plain.stderr).toMatch(/^\[tool add.* -> 5\]\n\(tokens: .*\)\n$/);
+    expect(JSON.parse(json.stdout)).toMatchObject({ segments: [FIRST, ANSWER], text, placed: { kind: 'duplicate' } });
+    expect(webhook.finals()).toMatchObject([{ text, final: text }]);
+    await until('the prompt', () => screen.text.endsWith('you>'));
+    expect(screen.text.split('\n').slice(1).join('\n')).toMatch(turnOn(`${FIRST}\n${TOOL}${ANSWER}\n`));
+    const discards = (await vigil.outputs(session)).filter((output) => output.kind === 'TextStreamDiscarded');
+    expect(discards).toHaveLength(partials.length);
+  });
+
+  const turnOn = (shown: string): RegExp =>
+    new RegExp(`^${shown.replace(/[[\](){}.]/g, '\\$&')}\\(tokens: .*\\)\nyou>$`);
 });
