@@ -26,16 +26,35 @@ describe('accumulate', () => {
     expect(turns[0]!.ended).toMatchObject({ outcome: played.outcome, usage: played.usage });
   });
 
-  test('shows what streams, and commits it at the end of its call alone', () => {
-    const played = CONSUMER_CASES.find(({ name }) => name.startsWith('(c)'))!;
-    const outputs = numbered(wholeTurn(played));
-    const boundary = outputs.findIndex((output) => output.kind === 'TextOutput');
-    const seen = outputs.slice(0, boundary).map((_, n) => accumulate(EMPTY_TRANSCRIPT, outputs.slice(0, n + 1)));
-    expect(seen.flatMap(texts)).toEqual(seen.map(() => ''));
-    const streamed = ['', 'This will be ', 'This will be taken ', 'This will be taken back', '', 'This '];
-    expect([...new Set(seen.map((transcript) => shown(transcript).flat().join()))]).toEqual([...new Set(streamed)]);
+  test.each(CONSUMER_CASES.map((played) => [played.name, played] as const))(
+    'streams, at every moment: %s',
+    (_, played) => {
+      const outputs = numbered(wholeTurn(played).slice(0, -1));
+      outputs.forEach((_output, n) => {
+        const sofar = outputs.slice(0, n + 1);
+        const { items } = accumulate(EMPTY_TRANSCRIPT, sofar).turns[0]!;
+        const found = items.flatMap((item) => (item.kind === 'text' ? [[item.text, item.isFinal]] : []));
+        expect(found).toEqual([...committed(sofar), ...inFlight(sofar)]);
+      });
+    },
+  );
+
+  test('begins the text of a call anew with another try, also when nothing took the first one back', () => {
+    const { outputs } = CONSUMER_CASES.find(({ name }) => name.startsWith('(d)'))!;
+    const deltas = outputs.filter((output) => output.kind === 'TextDelta');
+    expect(shown(accumulate(EMPTY_TRANSCRIPT, numbered(deltas)))).toEqual([['Alive']]);
   });
 });
+
+const committed = (outputs: Output[]) =>
+  outputs.flatMap((output) => (output.kind === 'TextOutput' && output.text !== '' ? [[output.text, true]] : []));
+
+/** What the deltas say since the last call was completed or taken back. */
+function inFlight(outputs: Output[]): [string, boolean][] {
+  const last = outputs.findLastIndex(({ kind }) => kind === 'TextOutput' || kind === 'TextStreamDiscarded');
+  const text = outputs.slice(last + 1).map((output) => (output.kind === 'TextDelta' ? output.text : ''));
+  return text.join('') === '' ? [] : [[text.join(''), false]];
+}
 
 describe('a reader ends at the same text', () => {
   test('however the outputs are cut into batches, and whichever come again', () => {
