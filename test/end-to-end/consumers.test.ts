@@ -64,7 +64,7 @@ describe('vigil chat', () => {
 
   test('without a terminal writes an answer call by call, and of its own turn only', async () => {
     const session = vigil.session();
-    const [other, own] = [caseOf('h'), caseOf('f')];
+    const [other, own] = [caseOf('h'), caseOf('e')];
     const plain = vigil.command(['chat', session, '--id', 'own', '--message', 'go']);
     await accepted(session, 1);
     const writer = new CaseWriter(store, session);
