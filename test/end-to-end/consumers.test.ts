@@ -2,6 +2,7 @@
  * Every reader of a session's outputs ends at the same text, whatever calls died meanwhile: cases played into the journal
  * where only the reader is under test, and real stalls of a real provider.
  */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../config/package-root.js';
 import { openStore } from '../../store/open-store.js';
@@ -87,8 +88,9 @@ describe('vigil chat', () => {
   test('without a terminal and without a message writes answers only, too', async () => {
     const session = vigil.session();
     const [one, two] = [caseOf('a'), caseOf('d')];
-    const program = `(echo go; sleep 600) | "$0" "$1" chat ${session}`;
-    const plain = vigil.shell(program);
+    const left = join(vigil.folder, 'left');
+    const typing = `(echo go; until [ -e "${left}" ]; do sleep 0.1; done)`;
+    const plain = vigil.shell(`${typing} | "$0" "$1" chat ${session}`);
     await accepted(session, 1);
     const writer = new CaseWriter(store, session);
     await writer.play(one);
@@ -97,7 +99,8 @@ describe('vigil chat', () => {
     expect(plain.stdout).toBe(`${answerOf(one)}\n${answerOf(two)}\n`);
     expect(plain.stderr).toMatch(/^Session .*\n/);
     expect(plain.stderr.replace(/^Session .*\n/, '')).toBe(`${one.aside}${two.aside}`);
-    plain.kill('SIGKILL');
+    writeFileSync(left, '');
+    expect(await plain.hasEnded(READ_LIMIT_MS)).toBe(0);
   });
 
   test('says that it has skipped what a newer version wrote', async () => {
