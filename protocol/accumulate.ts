@@ -1,7 +1,7 @@
 import type { OutcomeKind, TurnSource } from './fates.js';
 import type { Stall } from './liveness.js';
-import type { Output, TryNumber } from './outputs.js';
-import { type Discards, UNKNOWN_USAGE, type Usage } from './usage.js';
+import { withDefaults, type Output, type TryNumber } from './outputs.js';
+import type { Discards, Usage } from './usage.js';
 
 /** What a person sees of a session, as far as its outputs were read. */
 export interface Transcript {
@@ -45,9 +45,10 @@ export const EMPTY_TRANSCRIPT: Transcript = { seq: 0, turns: [], unknownKinds: {
  * I3 `TextOutput` is the call's text whatever deltas came before; nothing else makes a text final.
  * I4 Text without an end does not outlive its turn, except what `TurnEnded` names as the partial text of a stopped turn.
  * I5 An output at or below the newest `seq` changes nothing.
+ * I6 The texts of an ended turn read as its `TurnEnded` says, whatever a late or filtering reader has missed.
  */
 export function accumulate(transcript: Transcript, outputs: readonly Output[]): Transcript {
-  return outputs.reduce(take, transcript);
+  return outputs.reduce((taken, output) => take(taken, withDefaults(output)), transcript);
 }
 
 /** A turn's answer: the texts of its completed calls with a blank line between them. */
@@ -144,15 +145,16 @@ function takeNotice(transcript: Transcript, { turnId, code, message }: OfKind<'N
   return inTurn(transcript, turnId, (turn) => withItems(turn, [...turn.items, { kind: 'notice', code, message }]));
 }
 
-/** The outcome says what stands: writers before it had a `partial` had none. */
+/** The outcome says what stands. */
 function end(turn: TurnTranscript, output: OfKind<'TurnEnded'>): TurnTranscript {
-  const { outcome, reason, text, usage, stall } = output;
-  const partial = output.partial ?? null;
-  const told = { ...discardsOf(output), ...(stall ? { stall } : {}) };
-  const ended: TurnEnd = { outcome, reason, text, partial, usage: usage ?? UNKNOWN_USAGE, ...told };
+  const { outcome, reason, text, partial, usage, stall } = output;
+  const ended: TurnEnd = { outcome, reason, text, partial, usage, ...discardsOf(output), ...(stall ? { stall } : {}) };
   const last = turn.items.findLast((item): item is TextItem => item.kind === 'text' && !item.isFinal);
-  const standing = turn.items.filter((item) => item.kind !== 'text' || item.isFinal || item === last);
-  if (partial === null) return { ...turn, items: standing.filter((item) => item !== last), ended };
+  const standing = complete(
+    turn.items.filter((item) => item.kind !== 'text' || item.isFinal || (item === last && partial !== null)),
+    output,
+  );
+  if (partial === null) return { ...turn, items: standing, ended };
   const kept: TurnItem = { ...(last ?? unseen(output)), text: partial, isPartial: true };
   return { ...turn, items: last ? standing.map((item) => (item === last ? kept : item)) : [...standing, kept], ended };
 }
@@ -162,6 +164,14 @@ export function discardsOf(told: Partial<Discards>): Partial<Discards> {
   const { discardedAttempts, discardedEstimatedInputTokens = null, discardedReceivedChars = 0 } = told;
   if (discardedAttempts === undefined) return {};
   return { discardedAttempts, discardedEstimatedInputTokens, discardedReceivedChars };
+}
+
+/** The texts seen, or the whole answer as one where some were missed. */
+function complete(items: TurnItem[], output: OfKind<'TurnEnded'>): TurnItem[] {
+  if (answerText({ items }) === output.text) return items;
+  const whole: TurnItem = { ...unseen(output), text: output.text, isFinal: true };
+  const others = items.filter((item) => item.kind !== 'text');
+  return [...others, whole, ...items.filter((item) => item.kind === 'text' && !item.isFinal)];
 }
 
 /** A reader that came late, or left deltas out, learns of the text by its end. */

@@ -82,3 +82,11 @@ export type Output = OutputBody & {
 
 /** Kinds that pass every filter: a reader that missed one would show text that no longer stands, or wait for ever. */
 export const UNFILTERABLE_KINDS: readonly OutputKind[] = ['TextStreamDiscarded', 'TurnEnded'];
+
+/**
+ * An output as this version has it, whichever version wrote it. Stated defaults of fields that came later: `TurnEnded.partial` is `null`
+ * (such a writer kept no partial text).
+ */
+export function withDefaults(output: Output): Output {
+  return output.kind === 'TurnEnded' ? { ...output, partial: output.partial ?? null } : output;
+}

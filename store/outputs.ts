@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type NewOutput, type Output, UNFILTERABLE_KINDS } from '../protocol/outputs.js';
+import { type NewOutput, type Output, UNFILTERABLE_KINDS, withDefaults } from '../protocol/outputs.js';
 import { type Db, fromColumn, type OutputsTable, type SessionsTable, type Tx } from './schema.js';
 import type { OutputQuery } from './session-store.js';
 import type { LockedSession } from './sessions.js';
@@ -76,7 +76,7 @@ export async function readOutputs(db: Db, { sessionId, afterSeq, limit, kinds }:
     .limit(limit);
   const wanted = kinds && [...new Set<string>([...kinds, ...UNFILTERABLE_KINDS])];
   const rows = await (wanted ? following.where('kind', 'in', wanted) : following).execute();
-  return rows.map((row) => ({ ...fromColumn<Output>(row.body), seq: row.seq, atMs: row.at_ms }));
+  return rows.map((row) => withDefaults({ ...fromColumn<Output>(row.body), seq: row.seq, atMs: row.at_ms }));
 }
 
 /** What the completed calls of a turn said, in order. */

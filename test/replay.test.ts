@@ -2,8 +2,9 @@ import { bundleWorkflowCode } from '@temporalio/worker';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Child } from './support/child.js';
+import type { Child } from './support/child.js';
 import { temporaryFolder } from './support/temporary-folder.js';
+import { vigilCommand } from './support/vigil-command.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const HISTORIES = join(ROOT, 'test', 'histories');
@@ -11,7 +12,7 @@ const REPLAY_LIMIT_MS = 60_000;
 const folder = temporaryFolder();
 
 async function replay(...args: string[]): Promise<Child> {
-  const child = new Child(process.execPath, [join(ROOT, 'bin', 'vigil.mjs'), 'replay', ...args]);
+  const child = vigilCommand(['replay', ...args]);
   await child.hasEnded(REPLAY_LIMIT_MS);
   return child;
 }

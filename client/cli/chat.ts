@@ -1,5 +1,5 @@
 import { text as readAll } from 'node:stream/consumers';
-import { accumulate, EMPTY_TRANSCRIPT, type Transcript } from '../../protocol/accumulate.js';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Disposition } from '../../protocol/fates.js';
 import type { Output } from '../../protocol/outputs.js';
 import type { StoredOutcome } from '../../store/session-store.js';
@@ -7,12 +7,14 @@ import { attachmentFromFile } from '../message-input.js';
 import type { SentMessage } from '../sent-message.js';
 import { SessionError } from '../session-error.js';
 import type { SessionClient } from '../sessions.js';
+import { createDisplay } from './chat-display.js';
 import { agentOf, type ChatFlags } from './chat-flags.js';
 import { withClient } from './connect.js';
 import { exitCodeOfOutcome } from './exit-codes.js';
 import { chatInteractively } from './interactive-chat.js';
-import { renderTurn, renderUsage } from './render-turn.js';
-import { TerminalView } from './terminal-view.js';
+
+/** Milliseconds that the outputs of an outcome may take to be read after it. */
+const SHOWN_LIMIT_MS = 2_000;
 
 export async function chat(session: string, flags: ChatFlags): Promise<number> {
   return withClient(flags, (client) => {
@@ -62,48 +64,55 @@ function toJson({ identity }: SentMessage, placed: Disposition, outcome: StoredO
   return { ...outcome, sessionId: identity.sessionId, messageId: identity.messageId, placed };
 }
 
-/** On a terminal, everything as it comes. Elsewhere standard output carries answer text only, whole calls at a time. */
+/** On a terminal, everything that the session does meanwhile; elsewhere the turn that answers the message. */
 function followOnScreen(client: SessionClient, session: string, sent: SentMessage) {
   const stop = new AbortController();
-  const view = process.stdout.isTTY ? new TerminalView(process.stdout) : null;
-  let transcript: Transcript = EMPTY_TRANSCRIPT;
-  let segments = 0;
-  const take = (outputs: Output[]) => {
-    transcript = accumulate(transcript, outputs);
-    if (view) return view.show(transcript.turns.map(renderTurn).join(''));
-    for (const output of outputs) {
-      if (output.kind !== 'TextOutput' || output.text === '') continue;
-      process.stdout.write(`${segments++ > 0 ? '\n' : ''}${output.text}\n`);
-    }
-  };
+  const own = new OwnTurns(sent.messageId);
+  const display = createDisplay({ isShown: ({ turnId }) => process.stdout.isTTY || own.has(turnId) });
   const done = (async () => {
-    for await (const outputs of client.outputs(session, { afterSeq: sent.identity.fromSeq, signal: stop.signal }))
-      take(outputs);
+    for await (const outputs of client.outputs(session, { afterSeq: sent.identity.fromSeq, signal: stop.signal })) {
+      outputs.forEach((output) => own.take(output));
+      display.take(outputs);
+    }
   })();
   return {
     stop: () => stop.abort(),
     /** The outcome may be known before its outputs are shown, or, for a repeat, from long ago. */
     async until(outcome: StoredOutcome): Promise<void> {
-      const limitMs = Date.now() + 2_000;
-      const isShown = () => transcript.turns.some((turn) => turn.turnId === outcome.turnId && turn.ended);
-      while (!isShown() && Date.now() < limitMs) {
-        const { kind } = await sent.placed();
-        if (kind === 'duplicate') break;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      const { kind } = await sent.placed();
+      const deadlineMs = Date.now() + (kind === 'duplicate' ? 0 : SHOWN_LIMIT_MS);
+      while (!display.hasEnded(outcome.turnId) && Date.now() < deadlineMs) await delay(20);
       stop.abort();
       await done;
-      if (!isShown()) process.stdout.write(`${outcome.text}\n`);
-      view?.commit();
-      if (!view) process.stderr.write(endLines(outcome));
+      own.add(outcome.turnId);
+      if (!display.hasEnded(outcome.turnId)) display.take([toEnd(outcome)]);
+      display.commit();
     },
   };
 }
 
-function endLines(ended: StoredOutcome): string {
-  const { outcome, reason, usage, partial } = ended;
-  const unfinished = partial === null ? '' : `[stopped before it was complete: ${partial} …]\n`;
-  const ending = outcome === 'completed' && !reason ? '' : `[turn ${outcome}${reason ? `: ${reason}` : ''}]\n`;
-  const tokens = renderUsage(usage, ended);
-  return `${unfinished}${ending}${tokens === '' ? '' : `${tokens}\n`}`;
+/** An outcome whose outputs were not read says of its turn what their last one would. */
+function toEnd(outcome: StoredOutcome): Output {
+  return { ...outcome, kind: 'TurnEnded', seq: Number.MAX_SAFE_INTEGER, atMs: outcome.endedAtMs };
+}
+
+/** The turns that took a message in, as far as the outputs tell. */
+class OwnTurns {
+  private readonly turnIds = new Set<string>();
+
+  constructor(private readonly messageId: string) {}
+
+  take(output: Output): void {
+    if (output.kind !== 'MessageReceived' || output.messageId !== this.messageId) return;
+    const { disposition } = output;
+    if ('turnId' in disposition && disposition.turnId !== null) this.add(disposition.turnId);
+  }
+
+  add(turnId: string): void {
+    this.turnIds.add(turnId);
+  }
+
+  has(turnId: string): boolean {
+    return this.turnIds.has(turnId);
+  }
 }

@@ -1,20 +1,17 @@
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { accumulate, EMPTY_TRANSCRIPT, type Transcript } from '../../protocol/accumulate.js';
 import type { Output } from '../../protocol/outputs.js';
 import type { SessionClient } from '../sessions.js';
+import { asideStream, createDisplay } from './chat-display.js';
 import { agentOf, type ChatFlags } from './chat-flags.js';
-import { renderTurn } from './render-turn.js';
 import { renderStop } from './stop.js';
-import { TerminalView } from './terminal-view.js';
 
 /** Between two attempts to read a store that does not answer. */
 const RETRY_MS = 2_000;
 
 const HELP = `A line you type is a message; while an answer is coming it joins the running turn.
-/stop  end the running turn    /state  what the session is doing    /quit or Ctrl-D  leave (the session lives on)    /help  this text
-`;
+/stop  end the running turn    /state  what the session is doing    /quit or Ctrl-D  leave (the session lives on)    /help  this text`;
 
 /** A conversation in the terminal, until the person leaves. */
 export async function chatInteractively(client: SessionClient, session: string, flags: ChatFlags): Promise<number> {
@@ -27,13 +24,14 @@ export async function chatInteractively(client: SessionClient, session: string, 
  * I2 A line is sent once; a line that could not be sent is shown again with the reason, so nothing typed is lost.
  */
 class Conversation {
-  private transcript: Transcript = EMPTY_TRANSCRIPT;
-  private readonly view = new TerminalView(process.stdout);
+  private readonly display = createDisplay({
+    isShown: (turn) => !turn.isSilent,
+    onWrite: () => this.hidePrompt(),
+  });
   private readonly stop = new AbortController();
-  private readonly screen = new MutableScreen();
+  private readonly out = asideStream();
+  private readonly screen = new MutableScreen(this.out);
   private readonly lines: Interface;
-  /** Lines sent whose turn has not been seen yet. */
-  private unanswered = 0;
 
   constructor(
     private readonly client: SessionClient,
@@ -43,14 +41,14 @@ class Conversation {
     this.lines = createInterface({
       input: process.stdin,
       output: this.screen,
-      prompt: 'you> ',
+      prompt: process.stdout.isTTY ? 'you> ' : '',
       terminal: process.stdout.isTTY,
     });
   }
 
   async run(): Promise<number> {
     const afterSeq = await this.client.lastSeq(this.session);
-    process.stdout.write(`Session ${this.session}. Type a message; /help for more, Ctrl-D to leave.\n`);
+    this.out.write(`Session ${this.session}. Type a message; /help for more, Ctrl-D to leave.\n`);
     const following = this.follow(afterSeq);
     const left = new Promise<void>((resolve) => {
       this.lines.on('SIGINT', () => this.lines.close());
@@ -61,30 +59,25 @@ class Conversation {
     await left;
     this.stop.abort();
     await following;
-    process.stdout.write('\n');
+    if (!this.display.commit() && process.stdout.isTTY) this.out.write('\n');
     return 0;
   }
 
   private async take(line: string): Promise<void> {
     const text = line.trim();
-    if (text === '') return this.prompt();
+    if (text === '') return this.promptAtRest();
     if (text === '/quit') return this.lines.close();
-    if (text === '/help') {
-      process.stdout.write(HELP);
-      return this.prompt();
-    }
+    if (text === '/help') return this.tell(HELP);
     if (text === '/state') return this.tellState();
     if (text === '/stop') return this.stopTurn();
     await this.send(text);
   }
 
   private async send(text: string): Promise<void> {
-    this.unanswered++;
     this.screen.isMuted = true;
     try {
       await this.client.send(this.session, { text }, agentOf(this.flags));
     } catch (error) {
-      this.unanswered--;
       this.tellError(error, `not sent: ${text}`);
     }
   }
@@ -92,26 +85,29 @@ class Conversation {
   private async tellState(): Promise<void> {
     try {
       const { status, turn, queue, turns } = await this.client.state(this.session);
-      process.stdout.write(`${status}, ${turns} turns, ${queue.length} waiting${turn ? `; ${turn.step}` : ''}\n`);
+      this.tell(`${status}, ${turns} turns, ${queue.length} waiting${turn ? `; ${turn.step}` : ''}`);
     } catch (error) {
       this.tellError(error, 'no state');
     }
-    this.prompt();
   }
 
   /** A turn that was stopped shows its end itself. */
   private async stopTurn(): Promise<void> {
     try {
       const answer = await this.client.stop(this.session);
-      if (answer.kind === 'nothing_running') this.tell(renderStop(answer));
+      if (answer.kind === 'nothing_running') this.tell(`[${renderStop(answer)}]`);
     } catch (error) {
       this.tellError(error, 'not stopped');
     }
   }
 
   private tellError(error: unknown, what: string): void {
-    process.stdout.write(`[${what}: ${error instanceof Error ? error.message : String(error)}]\n`);
-    this.prompt();
+    this.tell(`[${what}: ${error instanceof Error ? error.message : String(error)}]`);
+  }
+
+  private tell(text: string): void {
+    this.display.note(text);
+    this.settleScreen();
   }
 
   private async follow(afterSeq: number): Promise<void> {
@@ -131,56 +127,58 @@ class Conversation {
   }
 
   private show(outputs: Output[]): void {
-    this.transcript = accumulate(this.transcript, outputs);
-    const open = this.transcript.turns.filter((turn) => !turn.isSilent);
-    if (open.length === 0) return this.tellPlaced(outputs);
+    this.display.take(outputs);
+    this.settleScreen();
+  }
+
+  private settleScreen(): void {
+    if (!this.display.isOpen && this.display.commit()) this.prompt();
+  }
+
+  private promptAtRest(): void {
+    if (!this.display.isOpen) this.prompt();
+  }
+
+  /** Takes the prompt and what is typed so far off the screen; `prompt` brings both back. */
+  private hidePrompt(): void {
+    if (this.screen.isMuted) return;
     this.screen.isMuted = true;
-    this.view.show(open.map(renderTurn).join(''));
-    this.tellPlaced(outputs);
-    if (!this.transcript.turns.every((turn) => turn.ended)) return;
-    this.view.commit();
-    this.transcript = { ...this.transcript, turns: [] };
-    this.unanswered = 0;
-    this.prompt();
-  }
-
-  /** Notices without a turn, and messages that did not simply start one. */
-  private tellPlaced(outputs: Output[]): void {
-    for (const output of outputs) {
-      if (output.kind === 'Notice' && output.turnId === undefined) this.tell(output.message);
-      if (output.kind !== 'MessageReceived') continue;
-      const { disposition } = output;
-      if (disposition.kind === 'refused') this.tell(`refused: ${disposition.message}`);
-      if (disposition.kind === 'queued') this.tell(`queued, number ${disposition.position}`);
-    }
-  }
-
-  private tell(text: string): void {
-    this.view.commit();
-    process.stdout.write(`[${text}]\n`);
-    if (this.transcript.turns.every((turn) => turn.ended)) this.prompt();
+    if (!process.stdout.isTTY) return;
+    const { rows } = this.lines.getCursorPos();
+    this.out.write(`${rows > 0 ? `\x1b[${rows}A` : ''}\r\x1b[J`);
   }
 
   private prompt(): void {
+    if (this.screen.isMuted) this.makeRoom();
     this.screen.isMuted = false;
     this.lines.prompt(true);
   }
+
+  /** Readline writes its line over the rows that it last took. Told to while muted it counts them anew, and they can be laid out. */
+  private makeRoom(): void {
+    this.lines.prompt(true);
+    if (process.stdout.isTTY) this.out.write('\n'.repeat(this.lines.getCursorPos().rows));
+  }
 }
 
-/** Standard output that readline writes to, silent while something else owns the screen. */
+/** The stream that readline writes to, silent while something else owns the screen. */
 class MutableScreen extends Writable {
   isMuted = false;
 
+  constructor(private readonly out: NodeJS.WriteStream) {
+    super();
+  }
+
   get columns(): number {
-    return process.stdout.columns;
+    return this.out.columns;
   }
 
   get rows(): number {
-    return process.stdout.rows;
+    return this.out.rows;
   }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    if (!this.isMuted) process.stdout.write(chunk);
+    if (!this.isMuted) this.out.write(chunk);
     done();
   }
 }

@@ -1,4 +1,5 @@
-import type { TurnEnd, TurnItem, TurnTranscript } from '../../protocol/accumulate.js';
+import type { Transcript, TurnEnd, TurnItem, TurnTranscript } from '../../protocol/accumulate.js';
+import type { Output } from '../../protocol/outputs.js';
 import type { Discards, Usage } from '../../protocol/usage.js';
 
 /** A turn as text for a terminal: each item begins on a line of its own. Pure, so that the terminal can be made to show exactly this. */
@@ -10,7 +11,21 @@ export function renderTurn(turn: TurnTranscript): string {
   return isOpen || text === '' ? text : `${text}\n`;
 }
 
-function renderItem(item: TurnItem): string {
+/** What a session says outside its turns: notices of its own, and messages that did not simply start a turn. */
+export function renderAside(output: Output): string[] {
+  if (output.kind === 'Notice' && output.turnId === undefined) return [`[${output.message}]`];
+  if (output.kind !== 'MessageReceived') return [];
+  const { disposition } = output;
+  if (disposition.kind === 'refused') return [`[refused: ${disposition.message}]`];
+  return disposition.kind === 'queued' ? [`[queued, number ${disposition.position}]`] : [];
+}
+
+/** Says what a newer version wrote and this one cannot show. */
+export function renderSkipped({ unknownKinds }: Pick<Transcript, 'unknownKinds'>): string[] {
+  return Object.keys(unknownKinds).map((kind) => `[not shown: "${kind}", which a newer version of Vigil wrote]`);
+}
+
+export function renderItem(item: TurnItem): string {
   switch (item.kind) {
     case 'text':
       return item.isPartial ? `${item.text} … [stopped here]` : item.text;
@@ -23,11 +38,12 @@ function renderItem(item: TurnItem): string {
   }
 }
 
-function renderEnd(end: TurnEnd): string {
+/** How a turn ended and what it cost, where either is worth a line. */
+export function renderEnd(end: TurnEnd): string {
   const { outcome, reason, usage } = end;
   const why = reason ? `: ${reason}` : '';
-  const ending = outcome === 'completed' && !reason ? '' : `[turn ${outcome}${why}]\n`;
-  return `${ending}${renderUsage(usage, end)}`;
+  const ending = outcome === 'completed' && !reason ? '' : `[turn ${outcome}${why}]`;
+  return [ending, renderUsage(usage, end)].filter((line) => line !== '').join('\n');
 }
 
 /** What was discarded stands apart from what the completed calls used; an estimate that nobody can give is left out. */

@@ -34,10 +34,12 @@ export class TerminalView {
     this.shown = text;
   }
 
-  /** What is shown stays for good; the next text begins below it. */
-  commit(): void {
-    if (this.shown !== '' && !this.shown.endsWith('\n')) this.out.write('\n');
+  /** What is shown stays for good; the next text begins below it. False when nothing was shown. */
+  commit(): boolean {
+    if (this.shown === '') return false;
+    if (!this.shown.endsWith('\n')) this.out.write('\n');
     this.shown = '';
+    return true;
   }
 
   /** Screen rows between the first line of a text and the cursor after its last character. */

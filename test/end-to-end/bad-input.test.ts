@@ -1,7 +1,7 @@
 /** Everything a person can get wrong: a clear message with the remedy, an exit code that is not 0, nothing lost. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { compiledPath, packageRoot } from '../../config/package-root.js';
+import { compiledPath } from '../../config/package-root.js';
 import { LIMITS } from '../../protocol/limits.js';
 import { Child } from '../support/child.js';
 import { Vigil } from '../support/vigil.js';
@@ -9,32 +9,10 @@ import { Vigil } from '../support/vigil.js';
 const vigil = Vigil.inFile();
 const COMMAND_LIMIT_MS = 60_000;
 
-/** A `vigil` command against this file's server and store. */
-async function command(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Child> {
-  const child = new Child(process.execPath, [join(packageRoot(), 'bin', 'vigil.mjs'), ...args], {
-    cwd: vigil.folder,
-    env: {
-      ...process.env,
-      VIGIL_ADDRESS: vigil.address,
-      VIGIL_STORE: vigil.store,
-      VIGIL_TASK_QUEUE: vigil.taskQueue,
-      ...env,
-    },
-  });
-  await child.hasEnded(COMMAND_LIMIT_MS);
-  return child;
-}
-
 /** A worker that is expected not to start. */
 async function worker(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Child> {
   const child = new Child(process.execPath, [compiledPath('worker/main.js'), ...args], {
-    env: {
-      ...process.env,
-      VIGIL_ADDRESS: vigil.address,
-      VIGIL_STORE: vigil.store,
-      VIGIL_TASK_QUEUE: vigil.taskQueue,
-      ...env,
-    },
+    env: { ...process.env, ...vigil.places, ...env },
   });
   await child.hasEnded(COMMAND_LIMIT_MS);
   return child;
@@ -61,7 +39,7 @@ describe('vigil chat', () => {
       `${LIMITS.idChars} characters`,
     ],
   ])('refuses %s', async (_, args, code, message, session = vigil.session()) => {
-    const child = await command(['chat', session, ...args]);
+    const child = await vigil.run(['chat', session, ...args]);
     expect(child.stderr).toContain(message);
     expect(child.end).toBe(code);
     expect(child.stdout).toBe('');
@@ -69,59 +47,47 @@ describe('vigil chat', () => {
 
   test('refuses a text over 1 MiB and says to attach it', async () => {
     const path = file('long.txt', 'x'.repeat(LIMITS.messageTextBytes + 1));
-    const child = new Child(
-      '/bin/sh',
-      [
-        '-c',
-        `"$0" "$1" chat ${vigil.session()} --message - < "$2"`,
-        process.execPath,
-        join(packageRoot(), 'bin', 'vigil.mjs'),
-        path,
-      ],
-      {
-        env: { ...process.env, VIGIL_ADDRESS: vigil.address, VIGIL_STORE: vigil.store },
-      },
-    );
+    const child = vigil.shell(`"$0" "$1" chat ${vigil.session()} --message - < "${path}"`);
     expect(await child.hasEnded(COMMAND_LIMIT_MS)).toBe(2);
     expect(child.stderr).toContain('attach it as a file');
   });
 
   test('tells a used id with other text apart, and the first message stands', async () => {
     const session = vigil.session();
-    expect((await command(['chat', session, '--id', 'm1', '--message', 'ping', '--json'])).end).toBe(0);
-    const child = await command(['chat', session, '--id', 'm1', '--message', 'pong']);
+    expect((await vigil.run(['chat', session, '--id', 'm1', '--message', 'ping', '--json'])).end).toBe(0);
+    const child = await vigil.run(['chat', session, '--id', 'm1', '--message', 'pong']);
     expect(child.stderr).toContain('under a new id');
     expect(child.end).toBe(2);
   });
 
   test('says which command starts a server when none answers', async () => {
-    const child = await command(['chat', 'x', '--message', 'hello'], { VIGIL_ADDRESS: '127.0.0.1:1' });
+    const child = await vigil.run(['chat', 'x', '--message', 'hello'], { VIGIL_ADDRESS: '127.0.0.1:1' });
     expect(child.stderr).toContain('npm start');
     expect(child.end).toBe(10);
   });
 
   test('says how to go on when the agent is not defined anywhere', async () => {
     const session = vigil.session();
-    const child = await command(['chat', session, '--agent', 'lost', '--message', 'hello', '--timeout', '30']);
+    const child = await vigil.run(['chat', session, '--agent', 'lost', '--message', 'hello', '--timeout', '30']);
     expect(child.stderr).toContain('agent "lost" is not defined');
     expect(child.end).toBe(14);
   });
 
   test('gives up after --timeout and says that the message is not lost', async () => {
-    const child = await command(['chat', vigil.session(), '--message', 'fault: stall', '--timeout', '2']);
+    const child = await vigil.run(['chat', vigil.session(), '--message', 'fault: stall', '--timeout', '2']);
     expect(child.stderr).toContain('not lost');
     expect(child.end).toBe(16);
   });
 
   test('prints answer text only on a standard output that is no terminal', async () => {
-    const child = await command(['chat', vigil.session(), '--message', '2 + 3']);
+    const child = await vigil.run(['chat', vigil.session(), '--message', '2 + 3']);
     expect(child.stdout).toBe('The tool answered: 5\n');
-    expect(child.stderr).toMatch(/^\(tokens: /);
+    expect(child.stderr).toMatch(/^\[tool add.* -> 5\]\n\(tokens: .*\)\n$/);
     expect(child.end).toBe(0);
   });
 
   test('ends with 3 and the reason when a turn fails', async () => {
-    const child = await command(['chat', vigil.session(), '--message', 'fault: 401']);
+    const child = await vigil.run(['chat', vigil.session(), '--message', 'fault: 401']);
     expect(child.stderr).toContain('API key');
     expect(child.stdout).toBe('');
     expect(child.end).toBe(3);
@@ -130,7 +96,7 @@ describe('vigil chat', () => {
 
 describe('an unknown session', () => {
   test('is named by show, with the command that lists the known ones', async () => {
-    const child = await command(['show', vigil.session()]);
+    const child = await vigil.run(['show', vigil.session()]);
     expect(child.stderr).toContain('vigil sessions');
     expect(child.end).toBe(12);
   });

@@ -3,11 +3,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Instance } from '../../config/instance.js';
 import { isAlive } from '../../config/instance.js';
-import { packageRoot } from '../../config/package-root.js';
 import { openStore } from '../../store/open-store.js';
-import { Child } from '../support/child.js';
+import type { Child } from '../support/child.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
 import { until } from '../support/until.js';
+import { vigilCommand } from '../support/vigil-command.js';
 
 /** Fetching the Temporal CLI for the first time is part of a start. */
 const START_LIMIT_MS = 180_000;
@@ -25,8 +25,8 @@ afterEach(async () => {
 });
 
 function dev(...flags: string[]): Child {
-  const command = [join(packageRoot(), 'bin', 'vigil.mjs'), 'dev', '--headless', '--temporal-port', '0', '--no-ui'];
-  const child = new Child(process.execPath, [...command, '--data-dir', folder(), ...flags]);
+  const command = ['dev', '--headless', '--temporal-port', '0', '--no-ui', '--data-dir', folder()];
+  const child = vigilCommand([...command, ...flags]);
   running.push(child);
   return child;
 }
@@ -127,7 +127,7 @@ test(
 );
 
 async function vigil(...args: string[]): Promise<Child> {
-  const child = new Child(process.execPath, [join(packageRoot(), 'bin', 'vigil.mjs'), ...args], {
+  const child = vigilCommand(args, {
     env: { ...process.env, VIGIL_ADDRESS: recorded().address, VIGIL_STORE: join(folder(), 'store.db') },
   });
   await child.hasEnded(90_000);

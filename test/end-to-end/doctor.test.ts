@@ -1,25 +1,13 @@
 /** `vigil doctor` against a real server, with workers and without. */
-import { join } from 'node:path';
 import { findingsOf, type Finding } from '../../client/diagnosis.js';
-import { packageRoot } from '../../config/package-root.js';
-import { Child } from '../support/child.js';
 import { until } from '../support/until.js';
 import { Vigil } from '../support/vigil.js';
 
 const vigil = Vigil.inFileWithoutWorker();
 
 async function doctor(environment: NodeJS.ProcessEnv = {}) {
-  const child = new Child(process.execPath, [join(packageRoot(), 'bin', 'vigil.mjs'), 'doctor', '--json'], {
-    env: {
-      ...process.env,
-      VIGIL_ADDRESS: vigil.address,
-      VIGIL_STORE: vigil.store,
-      VIGIL_TASK_QUEUE: vigil.taskQueue,
-      ...environment,
-    },
-  });
-  const code = await child.hasEnded(60_000);
-  const { ok, findings } = JSON.parse(child.stdout) as { ok: boolean; findings: Finding[] };
+  const { end: code, stdout } = await vigil.run(['doctor', '--json'], environment);
+  const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
   const of = (about: Finding['about']) => findings.filter((finding) => finding.about === about);
   return { code, ok, of };
 }

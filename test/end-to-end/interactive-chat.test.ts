@@ -1,18 +1,13 @@
 /** The chat as a person has it: a real pseudo-terminal, and the screen that a terminal makes of what is written to it. */
-import { join } from 'node:path';
-import { packageRoot } from '../../config/package-root.js';
 import { Terminal } from '../support/terminal.js';
 import { Vigil } from '../support/vigil.js';
+import { vigilProgram } from '../support/vigil-command.js';
 
 const vigil = Vigil.inFile();
 let terminal: Terminal;
 
 function chat(session: string): Terminal {
-  terminal = new Terminal([process.execPath, join(packageRoot(), 'bin', 'vigil.mjs'), 'chat', session], {
-    VIGIL_ADDRESS: vigil.address,
-    VIGIL_STORE: vigil.store,
-    VIGIL_TASK_QUEUE: vigil.taskQueue,
-  });
+  terminal = new Terminal([...vigilProgram(), 'chat', session], vigil.places);
   return terminal;
 }
 

@@ -4,17 +4,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { SessionClient } from '../../client/sessions.js';
-import { packageRoot } from '../../config/package-root.js';
 import { findTemporal } from '../../worker/dev-server/find-temporal.js';
 import { freePort } from '../../worker/dev-server/ports.js';
 import { ensureSearchAttributes } from '../../worker/dev-server/search-attributes.js';
 import { startDevServer, type DevServer } from '../../worker/dev-server/start-server.js';
 import { searchMachine } from '../../worker/dev-server/temporal-sources.js';
-import { Child } from '../support/child.js';
 import { CRASH_TEXT, readTrace } from '../support/crash-scene.js';
 import { TestProviders } from '../support/provider.js';
 import { until } from '../support/until.js';
 import { TestWorker } from '../support/vigil.js';
+import { vigilCommand } from '../support/vigil-command.js';
 
 /** What needs a server of its own: one without the settings that speed recovery up, and one whose every session may be drained. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'vigil-own-server-')));
@@ -94,7 +93,7 @@ test('every running session can be drained and undrained at once', async () => {
   });
   const run = async (...args: string[]) => {
     const places = ['--address', server.address, '--store', store];
-    const child = new Child(process.execPath, [join(packageRoot(), 'bin/vigil.mjs'), ...args, ...places]);
+    const child = vigilCommand([...args, ...places]);
     return { code: await child.hasEnded(30_000), stdout: child.stdout };
   };
   const drained = await run('drain', '--all', '--json');

@@ -1,7 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { join } from 'node:path';
-import { packageRoot } from '../../config/package-root.js';
-import { Child } from '../support/child.js';
 import { TestProviders } from '../support/provider.js';
 import { until } from '../support/until.js';
 import { Vigil } from '../support/vigil.js';
@@ -101,16 +98,9 @@ describe('a stop', () => {
     await atStep(session, /model call/)();
     const { turn } = await vigil.client.state(session);
     const run = async (...args: string[]) => {
-      const places = ['--address', vigil.address, '--store', vigil.store];
-      const child = new Child(process.execPath, [
-        join(packageRoot(), 'bin/vigil.mjs'),
-        'stop',
-        session,
-        ...args,
-        ...places,
-      ]);
-      expect(await child.hasEnded()).toBe(0);
-      return child.stdout.trim();
+      const { end, stdout } = await vigil.run(['stop', session, ...args]);
+      expect(end).toBe(0);
+      return stdout.trim();
     };
     expect(JSON.parse(await run('--turn', 'other', '--json'))).toEqual({ session, kind: 'nothing_running' });
     expect(await run()).toBe(`stopped turn ${turn!.turnId}; nothing runs next`);

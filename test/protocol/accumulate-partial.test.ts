@@ -10,8 +10,8 @@ const completed: OutputBody = {
   try: { dispatch: 1, attempt: 1 },
 };
 
-function ended(partial: string | null, outcome: 'aborted' | 'timeout' = 'aborted'): OutputBody {
-  const rest = { reason: 'why', text: 'whole', usage: UNKNOWN_USAGE, silent: false, turnId: 't1' };
+function ended(partial: string | null, outcome: 'aborted' | 'timeout' = 'aborted', text = ''): OutputBody {
+  const rest = { reason: 'why', text, usage: UNKNOWN_USAGE, silent: false, turnId: 't1' };
   return { kind: 'TurnEnded', outcome, partial, source: { kind: 'message', key: 'm1' }, ...rest };
 }
 
@@ -21,7 +21,7 @@ function turnOf(...bodies: OutputBody[]): TurnTranscript {
 }
 
 test('the partial text of a stopped turn stays, marked, and is no part of its answer', () => {
-  const turn = turnOf(completed, delta('half a '), delta('sen'), ended('half a sen'));
+  const turn = turnOf(completed, delta('half a '), delta('sen'), ended('half a sen', 'aborted', 'whole'));
   expect(turn.items).toEqual([
     expect.objectContaining({ text: 'whole', isFinal: true }),
     { kind: 'text', callId: 't1.2', try: ofTry.try, text: 'half a sen', isFinal: false, isPartial: true },
@@ -43,5 +43,5 @@ test('a turn that ended otherwise leaves no partial text, and neither does one o
 });
 
 test('a terminal shows partial text with a mark', () => {
-  expect(renderTurn(turnOf(delta('half'), ended('half')))).toBe('half … [stopped here]\n[turn aborted: why]\n\n');
+  expect(renderTurn(turnOf(delta('half'), ended('half')))).toBe('half … [stopped here]\n[turn aborted: why]\n');
 });

@@ -1,4 +1,4 @@
-import { type Fixture, type FixtureResponse, LLMock } from '@copilotkit/aimock';
+import { type Fixture, LLMock } from '@copilotkit/aimock';
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { Server } from 'node:http';
 import { createModel, type ProviderSettings } from '../../activities/models.js';
@@ -32,7 +32,7 @@ export class TestProviders {
   }
 
   /** What the provider says, to whatever it is asked. */
-  says(response: FixtureResponse, options: Omit<Fixture, 'match' | 'response'> = {}): void {
+  says(response: Fixture['response'], options: Omit<Fixture, 'match' | 'response'> = {}): void {
     this.mock.clearFixtures();
     this.mock.addFixture({ match: {}, response, chunkSize: 6, ...options });
   }

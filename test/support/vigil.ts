@@ -11,10 +11,13 @@ import { WORKFLOW_TYPE } from '../../protocol/names.js';
 import { reap } from '../../worker/reaper.js';
 import { isKnownDead } from '../../worker/process-name.js';
 import { openStore } from '../../store/open-store.js';
+import { Child } from './child.js';
 import { until } from './until.js';
+import { vigilCommand, vigilProgram } from './vigil-command.js';
 
 const READY_LIMIT_MS = 30_000;
 const END_LIMIT_MS = 16_000;
+const COMMAND_LIMIT_MS = 60_000;
 
 /**
  * Vigil as one test file uses it: the shared real server, a task queue, a store and a tenant of its own, real worker processes.
@@ -62,14 +65,32 @@ export class Vigil {
   }
 
   private environment(more: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-    return {
-      VIGIL_ADDRESS: this.address,
-      VIGIL_TASK_QUEUE: this.taskQueue,
-      VIGIL_STORE: this.store,
-      VIGIL_LOG_LEVEL: 'error',
-      VIGIL_MODEL: 'demo',
-      ...more,
-    };
+    return { ...this.places, VIGIL_LOG_LEVEL: 'error', VIGIL_MODEL: 'demo', ...more };
+  }
+
+  /** Where this file's server, task queue and store are, as environment. */
+  get places(): NodeJS.ProcessEnv {
+    return { VIGIL_ADDRESS: this.address, VIGIL_TASK_QUEUE: this.taskQueue, VIGIL_STORE: this.store };
+  }
+
+  /** A `vigil` command in this file's folder, running. */
+  command(args: readonly string[], more: NodeJS.ProcessEnv = {}): Child {
+    return vigilCommand(args, { cwd: this.folder, env: { ...process.env, ...this.places, ...more } });
+  }
+
+  /** A shell script to which `$0` and `$1` are the `vigil` command, running. */
+  shell(script: string): Child {
+    return new Child('/bin/sh', ['-c', script, ...vigilProgram()], {
+      cwd: this.folder,
+      env: { ...process.env, ...this.places },
+    });
+  }
+
+  /** A `vigil` command that has ended. */
+  async run(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Child> {
+    const child = this.command(args, more);
+    await child.hasEnded(COMMAND_LIMIT_MS);
+    return child;
   }
 
   private async start(worker: TestWorker): Promise<TestWorker> {
