@@ -1,7 +1,18 @@
 import type { LanguageModelV3FunctionTool } from '@ai-sdk/provider';
-import { DEFAULT_PHASE_BUDGETS_MS, DEFAULT_PROFILE, type PhaseBudgets, type Profile } from '../protocol/liveness.js';
-import { messageOf } from './classify-error.js';
+import { BUDGET_RANGE } from '../config/liveness-schema.js';
+import type { Profile } from '../protocol/liveness.js';
 import type { AgentDefinition, ToolDefinition } from './agent.js';
+import {
+  budgetProblems,
+  budgetsFor,
+  callLimitsFor,
+  isBudget,
+  limitProblems,
+  type LivenessSettings,
+  NO_LIVENESS_SETTINGS,
+  turnLimitsFor,
+} from './budgets.js';
+import { messageOf } from './classify-error.js';
 import { toFunctionTools } from './prompt.js';
 
 /** An agent ready to run: checked, with every default filled in. */
@@ -14,6 +25,7 @@ export interface Agent {
   /** The tools as every request describes them: made once, not for each call. */
   functionTools: LanguageModelV3FunctionTool[];
   profile: Profile;
+  callLimits: ReturnType<typeof callLimitsFor>;
 }
 
 export class AgentError extends Error {
@@ -21,92 +33,53 @@ export class AgentError extends Error {
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
-/** Temporal's own timers are no finer, and nothing real is that quick. */
-const SHORTEST_BUDGET_MS = 1_000;
-const LONGEST_BUDGET_MS = 24 * 60 * 60_000;
 
-/** Checks agents and names every problem at once, so that a worker starts right or says all that is wrong. */
-export function createAgents(definitions: AgentDefinition[], modelName: string): Map<string, Agent> {
+/**
+ * Checks agents and names every problem at once, so that a worker starts right or says all that is wrong.
+ * @throws AgentError
+ */
+export function createAgents(
+  definitions: AgentDefinition[],
+  defaultModel: string,
+  settings: LivenessSettings = NO_LIVENESS_SETTINGS,
+): Map<string, Agent> {
   const problems: string[] = [];
   const agents = new Map<string, Agent>();
   const names = new Set<string>();
   for (const definition of definitions) {
-    problems.push(...agentProblems(definition));
+    problems.push(...agentProblems(definition, defaultModel, settings));
     if (names.has(definition.name)) problems.push(`two agents are called "${definition.name}"`);
     names.add(definition.name);
-    if (problems.length === 0) agents.set(definition.name, createAgent(definition, modelName));
+    if (problems.length === 0) agents.set(definition.name, createAgent(definition, defaultModel, settings));
   }
   if (problems.length > 0) throw new AgentError(`the agents cannot be used:\n- ${problems.join('\n- ')}`);
   return agents;
 }
 
-function createAgent(definition: AgentDefinition, modelName: string): Agent {
-  const { name, model, resumesPerTurn, stepsPerTurn } = definition;
-  const profile: Profile = {
-    ...DEFAULT_PROFILE,
-    budgetsMs: effectiveBudgets(definition),
-    ...(resumesPerTurn === undefined ? {} : { resumesPerTurn }),
-    ...(stepsPerTurn === undefined ? {} : { stepsPerTurn }),
-  };
+function createAgent(definition: AgentDefinition, defaultModel: string, settings: LivenessSettings): Agent {
+  const { name, model = defaultModel } = definition;
   const tools = new Map((definition.tools ?? []).map((tool) => [tool.name, tool]));
   return {
     name,
     definition,
-    model: typeof model === 'string' ? model : (model?.modelId ?? modelName),
+    model: typeof model === 'string' ? model : model.modelId,
     tools,
     functionTools: toFunctionTools(tools.values()),
-    profile,
+    profile: { budgetsMs: budgetsFor(definition, model, settings), ...turnLimitsFor(definition, settings) },
+    callLimits: callLimitsFor(definition, settings),
   };
-}
-
-/** No phase can be held below the stream gap, so a gap that is wider than a default widens that too; what is written stands. */
-function effectiveBudgets({ budgetsMs = {} }: AgentDefinition): PhaseBudgets {
-  const gapMs = isBudget(budgetsMs.streaming) ? budgetsMs.streaming : 0;
-  const defaults = Object.entries(DEFAULT_PHASE_BUDGETS_MS).map(([phase, ms]) => [phase, Math.max(ms, gapMs)]);
-  return { ...(Object.fromEntries(defaults) as unknown as PhaseBudgets), ...budgetsMs };
-}
-
-function isBudget(ms: unknown): ms is number {
-  return Number.isInteger(ms) && Number(ms) >= SHORTEST_BUDGET_MS && Number(ms) <= LONGEST_BUDGET_MS;
 }
 
 const isName = (name: unknown) => typeof name === 'string' && NAME.test(name);
 
-function agentProblems(agent: AgentDefinition): string[] {
+function agentProblems(agent: AgentDefinition, defaultModel: string, settings: LivenessSettings): string[] {
   const name = isName(agent.name) ? [] : [`agent name "${agent.name}": use 1 to 64 letters, digits, "-" or "_"`];
   return [
     ...name,
-    ...budgetProblems(agent),
-    ...countProblem(agent, 'resumesPerTurn', 0, 100),
-    ...countProblem(agent, 'stepsPerTurn', 1, 10_000),
-    ...countProblem(agent, 'maxOutputTokens', 1, 10_000_000),
+    ...budgetProblems(agent, agent.model ?? defaultModel, settings),
+    ...limitProblems(agent),
     ...toolProblems(agent),
   ];
-}
-
-function budgetProblems(agent: AgentDefinition): string[] {
-  const budgets = effectiveBudgets(agent);
-  return Object.entries(budgets).flatMap(([phase, ms]) => {
-    const knob = `agent "${agent.name}": budgetsMs.${phase}`;
-    if (!(phase in DEFAULT_PHASE_BUDGETS_MS)) {
-      return [`${knob} is no phase; there are: ${Object.keys(DEFAULT_PHASE_BUDGETS_MS).join(', ')}`];
-    }
-    if (!isBudget(ms)) {
-      return [
-        `${knob} is ${ms}; allowed are ${SHORTEST_BUDGET_MS} to ${LONGEST_BUDGET_MS} ms (there is no "off": a silent call must end)`,
-      ];
-    }
-    if (ms >= budgets.streaming) return [];
-    return [`${knob} (${ms}) is below budgetsMs.streaming (${budgets.streaming}) and could not be held`];
-  });
-}
-
-type CountKnob = 'resumesPerTurn' | 'stepsPerTurn' | 'maxOutputTokens';
-
-function countProblem(agent: AgentDefinition, knob: CountKnob, least: number, most: number): string[] {
-  const value = agent[knob];
-  if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return [];
-  return [`agent "${agent.name}": ${knob} is ${value}; allowed are ${least} to ${most}`];
 }
 
 function toolProblems(agent: AgentDefinition): string[] {
@@ -126,7 +99,7 @@ function toolProblems(agent: AgentDefinition): string[] {
 
 function silenceProblem({ name, silenceMs }: ToolDefinition): string[] {
   if (silenceMs === undefined || isBudget(silenceMs)) return [];
-  return [`tool "${name}": silenceMs is ${silenceMs}; allowed are ${SHORTEST_BUDGET_MS} to ${LONGEST_BUDGET_MS}`];
+  return [`tool "${name}": silenceMs is ${silenceMs}; allowed are ${BUDGET_RANGE.least} to ${BUDGET_RANGE.most}`];
 }
 
 /** Providers take JSON schemas of objects alone: anything else would fail every call of the agent. */

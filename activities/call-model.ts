@@ -145,7 +145,8 @@ class ModelTry {
 
   private async ask(agent: Agent, base: string | null, liveness: Liveness): Promise<StreamReading> {
     const { store, modelOf } = this.dependencies;
-    const { instructions, maxOutputTokens } = agent.definition;
+    const { instructions } = agent.definition;
+    const { maxOutputTokens, outputCharsPerCall: maxChars } = agent.callLimits;
     const model = modelOf(agent.definition);
     const prompt = await toPrompt(await store.transcript(this.input.sessionId, base), instructions, store);
     const signal = this.abort.signal;
@@ -167,7 +168,7 @@ class ModelTry {
       onText: (text: string) => this.journal.add({ kind: 'TextDelta', text, ...this.ofTry() }),
       onReasoning: (text: string) => this.journal.add({ kind: 'ReasoningDelta', text, ...this.ofTry() }),
     };
-    return readStream(stream, { liveness, listener, signal });
+    return readStream(stream, { liveness, listener, signal, maxChars });
   }
 
   /** Told by the HTTP client; a model that does not use it has certainly sent its request when its stream is there. */
