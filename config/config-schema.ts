@@ -61,9 +61,10 @@ export type SettingsDocument = z.input<typeof SETTINGS>;
 /** What holds, with every default filled in, except those of `liveness.defaults`. */
 export type Settings = z.output<typeof SETTINGS>;
 
-export const CONFIG_FILE = SETTINGS.extend({
+export const CONFIG_FILE = z.strictObject({
   $schema: z.string().optional().describe('The address of this schema, for editors.'),
   version: z.literal(1, 'must be 1').describe('The version of this format.'),
+  ...SETTINGS.shape,
 });
 
 /** The part of JSON Schema that the settings use. */
@@ -74,6 +75,7 @@ export interface JsonSchema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly enum?: readonly string[];
+  readonly const?: unknown;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly additionalProperties?: boolean | JsonSchema;
 }

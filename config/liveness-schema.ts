@@ -58,18 +58,19 @@ export function wholeNumber({ least, most, unit = '', why }: Range) {
 
 type About = Pick<Knob, 'description'> & Partial<Pick<Knob, 'default'>>;
 type OptionalNumber = z.ZodExactOptional<z.ZodNumber>;
+type DescribeKnob = (range: Range, about: About) => OptionalNumber;
 
-// The defaults are described and not filled in: what was written counts for more than what was not.
-const describeAll: typeof describeAlone = (range, about) =>
+/** The default is described and not filled in: what was written counts for more than what was not. */
+const withDefault: DescribeKnob = (range, { description, ...about }) =>
   wholeNumber(range)
     .exactOptional()
-    .meta({ ...about });
+    .meta({ description, ...(about.default === undefined ? {} : { default: about.default }) });
 
-function describeAlone(range: Range, { description }: About): OptionalNumber {
-  return wholeNumber(range).exactOptional().meta({ description });
-}
+/** Where nothing is written, something less specific counts. */
+const withoutDefault: DescribeKnob = (range, { description }) =>
+  wholeNumber(range).exactOptional().meta({ description });
 
-function budgets(knob: typeof describeAlone) {
+function budgets(knob: DescribeKnob) {
   const shape = PHASES.map((phase) => [
     phase,
     knob(BUDGET_RANGE, { default: DEFAULT_PHASE_BUDGETS_MS[phase], description: BUDGET_MEANINGS[phase] }),
@@ -80,7 +81,7 @@ function budgets(knob: typeof describeAlone) {
     .describe('Milliseconds without progress that each phase of a model call may last.');
 }
 
-function limits(knob: typeof describeAlone) {
+function limits(knob: DescribeKnob) {
   const turn = TURN_LIMIT_NAMES.map((name) => [name, knob(TURN_LIMITS[name], TURN_LIMITS[name])]);
   const { outputCharsPerCall, maxOutputTokens } = CALL_LIMITS;
   return z.strictObject({
@@ -91,19 +92,19 @@ function limits(knob: typeof describeAlone) {
   });
 }
 
-const agentName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
+const agentName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'is no name of an agent');
 const pattern = z.string().trim().min(1);
 
 export const LIVENESS = z.strictObject({
-  defaults: limits(describeAll)
+  defaults: limits(withDefault)
     .prefault({})
     .describe('What holds for every agent and model of which nothing more specific is said.'),
   agents: z
-    .record(agentName, limits(describeAlone))
+    .record(agentName, limits(withoutDefault))
     .default({})
     .describe("By the agent's name. Only what the agent's own file says is more specific."),
   models: z
-    .record(pattern, z.strictObject({ budgetsMs: budgets(describeAlone) }))
+    .record(pattern, z.strictObject({ budgetsMs: budgets(withoutDefault) }))
     .default({})
     .describe(
       'By a pattern of model specifications, like "openai:gpt-5*", or of models by their own name, like "gpt-5*"; "*" stands for any text. Of several that fit, the later counts.',

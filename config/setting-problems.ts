@@ -8,12 +8,12 @@ const SECRET = /key|token|secret|password|credential/i;
 /** Letters that may be wrong in a name that is still taken for another. */
 const TYPOS = 3;
 
-/** What is wrong, one sentence a problem. Values are repeated only where they are numbers: others may hold what must not be shown. */
+/** What is wrong, one sentence a problem. Values are repeated only where numbers belong: others may hold what must not be shown. */
 export function problemsOf(error: z.ZodError, label: Label): string[] {
   const problems = error.issues.flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey([...path, key], label));
-    if (issue.code === 'invalid_key') return [`${label(path)}: ${issue.issues[0]?.message ?? issue.message}`];
+    if (issue.code === 'invalid_key') return [`${label(path)} ${issue.issues[0]!.message}`];
     return [`${label(path)}${/^(is|must) /.test(issue.message) ? ' ' : ': '}${issue.message}`];
   });
   return [...new Set(problems)];
