@@ -14,7 +14,7 @@ export const SLOW_MODELS: readonly { readonly pattern: string; readonly why: str
 ];
 
 /** A server that runs on processors of one's own reads a long prompt for minutes, and may load the model first. */
-const LOCAL_SERVERS = /llama[._-]?cpp|llama-server|ollama|vllm|lm-?studio|localai/i;
+const LOCAL_SERVERS = /llama[._-]?cpp|llama-server|ollama|vllm|lm-?studio/i;
 const LOCAL_NAMES = /^(localhost|[^.]+|.*\.(localhost|local|internal|lan))$/i;
 const LOCAL_ADDRESSES = addresses();
 

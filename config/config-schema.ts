@@ -56,8 +56,6 @@ export const SETTINGS = z.strictObject({
   liveness: LIVENESS.prefault({}).describe('When silence counts as a stall, and what bounds a turn.'),
 });
 
-/** What was said in one place. */
-export type SettingsDocument = z.input<typeof SETTINGS>;
 /** What holds, with every default filled in, except those of `liveness.defaults`. */
 export type Settings = z.output<typeof SETTINGS>;
 

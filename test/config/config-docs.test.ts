@@ -38,6 +38,6 @@ test('an editor takes what the program takes', () => {
     expect(() => loadConfig({ environment: {}, cwd: '/', file: { path: '/vigil.json', content } })).not.toThrow();
   }
   expect(accepts({ version: 1, liveness: { defaults: { budgetsMs: { prefill: 0 } } } })).toBe(false);
-  expect(accepts({ version: 1, conection: {} })).toBe(false);
+  expect(accepts({ version: 1, connections: {} })).toBe(false);
   expect(accepts({})).toBe(false);
 });

@@ -86,7 +86,7 @@ describe('paths', () => {
 
 describe('what cannot be used is refused', () => {
   test.each([
-    [{ conection: {} }, 'conection is no setting; did you mean "connection"?'],
+    [{ connections: {} }, 'connections is no setting; did you mean "connection"?'],
     [{ worker: { leaseMS: 5 } }, 'worker.leaseMS is no setting; did you mean "leaseMs"?'],
     [
       { liveness: { defaults: { budgetsMs: { prefil: 1 } } } },
