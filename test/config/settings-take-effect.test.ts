@@ -89,19 +89,19 @@ test('every setting of the file has a row here, and every row a setting', () => 
   expect(Object.keys(ROWS).sort()).toEqual(knobs.map(({ path }) => path.join('.')).sort());
 });
 
-describe.each(knobs)('the setting $path', ({ path }) => {
-  const { value, read, arrives = value } = ROWS[path.join('.')] ?? { value: null, read: () => undefined };
-  const config = load({ version: 1, ...fileWith(path, value) });
+describe.each(knobs.map(({ path }) => ({ path, name: path.join('.') })))('the setting $name', ({ path, name }) => {
+  const { value, read, arrives = value } = ROWS[name] ?? { value: null, read: () => undefined };
+  const config = () => load({ version: 1, ...fileWith(path, value) });
 
   test('takes effect when it is in the file', () => {
-    expect(read(config)).toEqual(arrives);
+    expect(read(config())).toEqual(arrives);
   });
 
   test('takes effect in the worker process that a supervisor starts', () => {
-    expect(read(loadConfig({ environment: toEnvironment(config), cwd: '/elsewhere' }))).toEqual(arrives);
+    expect(read(loadConfig({ environment: toEnvironment(config()), cwd: '/elsewhere' }))).toEqual(arrives);
   });
 
-  if (path[0] !== 'version' && path[0] !== '$schema') {
+  if (name !== 'version' && name !== '$schema') {
     test('is not what holds without it', () => {
       expect(read(load({ version: 1 }))).not.toEqual(arrives);
     });
