@@ -1,6 +1,6 @@
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { z } from 'zod';
-import type { PhaseBudgets } from '../protocol/liveness.js';
+import type { PhaseBudgets, TurnLimits } from '../protocol/liveness.js';
 
 /**
  * What a user writes an agent with.
@@ -12,7 +12,7 @@ import type { PhaseBudgets } from '../protocol/liveness.js';
  *   tools: [defineTool({ name: 'clock', description: 'The time', input: z.object({}), run: () => new Date().toISOString() })],
  * });
  */
-export interface AgentDefinition {
+export interface AgentDefinition extends Partial<TurnLimits> {
   /** Letters, digits, `-` and `_`; sessions refer to the agent by it, so it stays. */
   name: string;
   /** A model specification as `VIGIL_MODEL` takes it, or a model object; without it, `VIGIL_MODEL` decides. */
@@ -25,7 +25,7 @@ export interface AgentDefinition {
   /** The system prompt. */
   instructions?: string;
   tools?: ToolDefinition[];
-  /** Phase budgets in milliseconds that differ from the defaults. */
+  /** Phase budgets in milliseconds that differ from the defaults, whatever the configuration says of this agent or its model. */
   budgetsMs?: Partial<PhaseBudgets>;
   /** Tries beyond the first that one turn's model calls may use; default 2. */
   resumesPerTurn?: number;
@@ -37,6 +37,8 @@ export interface AgentDefinition {
   capacityWaitPerTurnMs?: number;
   /** Tokens that one model call may produce; default: the provider's. */
   maxOutputTokens?: number;
+  /** Characters that one model call may produce; default 1,000,000. */
+  outputCharsPerCall?: number;
 }
 
 // A list holds tools of any input; `any` is the one type under which a tool's own parameter type still fits.

@@ -197,7 +197,8 @@ class ModelTry {
 
   private async ask(agent: Agent, model: LanguageModelV3, base: string | null): Promise<StreamReading> {
     const { store } = this.dependencies;
-    const { instructions, maxOutputTokens } = agent.definition;
+    const { instructions } = agent.definition;
+    const { maxOutputTokens, outputCharsPerCall: maxChars } = agent.callLimits;
     const liveness = this.liveness!;
     const entries = entriesFor(agent.models[this.link]!, await store.transcript(this.input.sessionId, base));
     const prompt = await toPrompt(entries, instructions, store);
@@ -220,7 +221,7 @@ class ModelTry {
       onText: (text: string) => this.journal.add({ kind: 'TextDelta', text, ...this.ofTry() }),
       onReasoning: (text: string) => this.journal.add({ kind: 'ReasoningDelta', text, ...this.ofTry() }),
     };
-    return readStream(stream, { liveness, listener, signal });
+    return readStream(stream, { liveness, listener, signal, maxChars });
   }
 
   /** Told by the HTTP client; a model that does not use it has certainly sent its request when its stream is there. */

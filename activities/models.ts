@@ -16,6 +16,43 @@ export interface ProviderSettings {
   compatibleApiKey?: string | undefined;
 }
 
+/** A model as an agent names it: by a specification, or as an object. */
+export type ModelReference = string | LanguageModelV3;
+
+/** What a model can be recognised by. */
+export interface ModelIdentity {
+  /** As users write it: `PROVIDER:MODEL` or `URL#MODEL`. */
+  readonly spec: string;
+  /** What its provider calls it. */
+  readonly name: string;
+  /** Where it is asked, if that is known; `null`: at its provider's own address. */
+  readonly url: string | null;
+}
+
+/** Reads no more than the reference: the model need not exist. */
+export function identifyModel(model: ModelReference, settings: ProviderSettings): ModelIdentity {
+  if (typeof model !== 'string') {
+    return { spec: `${model.provider.split('.')[0]}:${model.modelId}`, name: model.modelId, url: null };
+  }
+  if (isUrl(model)) {
+    const [url = model, name = ''] = model.split('#');
+    return { spec: model, name, url };
+  }
+  const { provider, name } = splitSpec(model);
+  const urls: Record<string, string | undefined> = {
+    openai: settings.openaiBaseUrl,
+    anthropic: settings.anthropicBaseUrl,
+  };
+  return { spec: model, name: name || model, url: urls[provider] ?? null };
+}
+
+function splitSpec(spec: string): { provider: string; name: string } {
+  const [provider = '', ...rest] = spec.split(':');
+  return { provider, name: rest.join(':') };
+}
+
+const isUrl = (spec: string) => /^https?:\/\//.test(spec);
+
 /** Keys that models were made with: providers repeat them in error messages, and those enter history and logs. */
 const secrets = new Set<string>();
 const SHORTEST_SECRET_CHARS = 8;
@@ -54,9 +91,8 @@ export function createModel(spec: string, settings: ProviderSettings): LanguageM
     if (key !== undefined && key.length >= SHORTEST_SECRET_CHARS) secrets.add(key);
   }
   if (spec === 'demo') return createDemoModel();
-  if (/^https?:\/\//.test(spec)) return createCompatible(spec, settings);
-  const [provider, ...rest] = spec.split(':');
-  const model = rest.join(':');
+  if (isUrl(spec)) return createCompatible(spec, settings);
+  const { provider, name: model } = splitSpec(spec);
   if (model && provider === 'openai') return createOpenAi(model, settings);
   if (model && provider === 'anthropic') return createClaude(model, settings);
   throw new ModelSpecError(`"${spec}" is not a model; write ${MODEL_FORMS}`);

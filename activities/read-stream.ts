@@ -1,6 +1,5 @@
 import type { LanguageModelV3FinishReason, LanguageModelV3StreamPart, LanguageModelV3Usage } from '@ai-sdk/provider';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LIMITS } from '../protocol/limits.js';
 import type { AssistantPart } from '../store/session-store.js';
 import type { Liveness } from './liveness.js';
 
@@ -14,6 +13,14 @@ export interface StreamReading {
 export interface StreamListener {
   onText(delta: string): void;
   onReasoning(delta: string): void;
+}
+
+interface Reading {
+  readonly liveness: Liveness;
+  readonly listener: StreamListener;
+  readonly signal: AbortSignal;
+  /** Characters that the answer may have: text, reasoning and tool arguments. */
+  readonly maxChars: number;
 }
 
 /** An error inside a stream, as the provider library gave it: an error of its own, or what the provider sent. */
@@ -43,9 +50,9 @@ const CLOSING_MS = 500;
  */
 export async function readStream(
   stream: ReadableStream<LanguageModelV3StreamPart>,
-  { liveness, listener, signal }: { liveness: Liveness; listener: StreamListener; signal: AbortSignal },
+  { liveness, listener, signal, maxChars }: Reading,
 ): Promise<StreamReading> {
-  const reader = new StreamReader(liveness, listener);
+  const reader = new StreamReader(liveness, listener, maxChars);
   const source = stream.getReader();
   try {
     while (reader.reading.finish === null) {
@@ -95,6 +102,7 @@ class StreamReader {
   constructor(
     private readonly liveness: Liveness,
     private readonly listener: StreamListener,
+    private readonly maxChars: number,
   ) {}
 
   take(part: LanguageModelV3StreamPart): void {
@@ -188,10 +196,8 @@ class StreamReader {
     this.hasContentSinceMark = true;
     this.liveness.received(chars);
     this.chars += chars;
-    if (this.chars <= LIMITS.outputCharsPerCall) return;
-    throw new OutputLimitError(
-      `the model wrote more than ${LIMITS.outputCharsPerCall} characters in one call and was stopped`,
-    );
+    if (this.chars <= this.maxChars) return;
+    throw new OutputLimitError(`the model wrote more than ${this.maxChars} characters in one call and was stopped`);
   }
 
   /** A block's start or end is progress only after content: a stream of empty blocks is silence. */

@@ -26,10 +26,12 @@ export async function startDev({ argv, root, loadCli, becomeMain }) {
 
   const { findLockHolder, readInstance } = await load('config/instance.js');
   const main = await loadCli();
-  const { session, dataDir } = parsed.options;
+  const { session, dataDir, config } = parsed.options;
   // Named, not left to be found: neither --data-dir nor a variable of the user's may lead to another instance.
-  const chat = ({ address, namespace, storePath }) =>
-    main(['chat', session, '--address', address, '--namespace', namespace, '--store', storePath]);
+  const chat = ({ address, namespace, taskQueue, storePath }) => {
+    const place = ['--address', address, '--namespace', namespace, '--task-queue', taskQueue, '--store', storePath];
+    return main(['chat', session, ...place, ...(config === undefined ? [] : ['--config', config])]);
+  };
   if (findLockHolder(dataDir) === null) {
     const mainPath = join(root, 'dist', 'worker', 'dev-main.js');
     const code = await chatInOwnInstance(mainPath, argv, () => chat(readInstance(dataDir)));

@@ -20,7 +20,10 @@ const USAGE = `usage: vigil COMMAND [OPTIONS]
   drain SESSION      let a session come to rest (or --all)
   undrain SESSION    let it take up work again (or --all)
   doctor             say what is wrong with server, store, workers and sessions
+  config             show every setting, and where its value was said
   replay PATH        replay recorded histories against this version's workflow
+
+Settings: flags, then the environment, then vigil.json, then the instance running in this folder, then defaults.
 
   -h, --help         this text; after a command, the command's own
   --version          the version of this package

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { resolve } from 'node:path';
 import { findDataDir } from './instance.js';
+import { PRECEDENCE } from './layers.js';
 
 /** What `vigil dev` was asked for; paths are absolute. */
 export interface DevOptions {
@@ -13,6 +14,8 @@ export interface DevOptions {
   readonly ui: boolean;
   readonly agents: readonly string[];
   readonly model: string | undefined;
+  /** As it was written; `undefined`: left to be found. */
+  readonly config: string | undefined;
 }
 
 export type ParsedDevOptions =
@@ -39,6 +42,7 @@ export function parseDevOptions(argv: readonly string[], cwd: string): ParsedDev
       ui: flags.ui,
       agents: (flags.agent ?? []).map((file) => resolve(cwd, file)),
       model: flags.model,
+      config: flags.config,
     },
   };
 }
@@ -52,6 +56,7 @@ interface Flags {
   ui: boolean;
   agent?: string[];
   model?: string;
+  config?: string;
 }
 
 function devCommand(): Command {
@@ -65,6 +70,8 @@ function devCommand(): Command {
     .option('--data-dir <folder>', 'where everything is kept (default: the nearest .vigil folder)')
     .option('--agent <file...>', 'agent files to load')
     .option('--model <spec>', 'the model to use')
+    .option('--config <file>', 'the configuration file (VIGIL_CONFIG; default: vigil.json in this folder; off: none)')
+    .addHelpText('after', `\n${PRECEDENCE}`)
     .allowExcessArguments(false)
     .exitOverride();
 }

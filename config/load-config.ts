@@ -1,8 +1,12 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
-import { TASK_QUEUE } from '../protocol/names.js';
+import { NO_FILE, variable } from './environment.js';
+import { type ConfigSources, layersOf, resolveStore } from './layers.js';
+import type { LivenessConfig } from './liveness-schema.js';
+import { settingsOf } from './settings.js';
 
-/** Everything that Vigil takes from its environment. Nothing else reads it. */
+export { ConfigError } from './config-error.js';
+
+/** Everything that Vigil takes from its surroundings. */
 export interface Config {
   /** `host:port` of Temporal's frontend. */
   address: string;
@@ -22,6 +26,7 @@ export interface Config {
   /** Whether a supervisor keeps a second worker process loaded, so that a lost one is replaced in a moment. */
   spareWorker: boolean;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
+  liveness: LivenessConfig;
 }
 
 export interface ProviderKeys {
@@ -32,76 +37,46 @@ export interface ProviderKeys {
   compatibleApiKey: string | undefined;
 }
 
-export class ConfigError extends Error {
-  override name = 'ConfigError';
-}
-
-const text = z.string().trim().min(1);
-const url = text.refine((value) => URL.canParse(value), 'must be an address like https://host/v1');
-const duration = (least: number) => z.coerce.number().int().min(least).max(3_600_000);
-const SCHEMA = z.object({
-  VIGIL_ADDRESS: text.regex(/^[^\s/]+:\d+$/, 'must be host:port').default('127.0.0.1:7233'),
-  VIGIL_NAMESPACE: text.default('default'),
-  VIGIL_TASK_QUEUE: text.default(TASK_QUEUE),
-  VIGIL_STORE: text.default('.vigil/store.db'),
-  VIGIL_AGENTS: z.string().default(''),
-  VIGIL_MODEL: text.default('demo'),
-  VIGIL_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
-  // A pause of a healthy machine must not look like its end; a recovery cannot be faster than this.
-  VIGIL_LEASE_MS: duration(1_000).default(10_000),
-  // More than any pause of a healthy process: a stuck event loop, a swapping machine.
-  VIGIL_FREEZE_MS: duration(1_000).default(20_000),
-  // Costs the memory of an idle process (about 150 MB), and saves more than a second of each recovery.
-  VIGIL_SPARE_WORKER: z.enum(['on', 'off']).default('on'),
-  VIGIL_MODEL_API_KEY: text.optional(),
-  OPENAI_API_KEY: text.optional(),
-  OPENAI_BASE_URL: url.optional(),
-  ANTHROPIC_API_KEY: text.optional(),
-  ANTHROPIC_BASE_URL: url.optional(),
-});
-
-/** Names of the variables that are read. */
-export const CONFIG_VARIABLES = Object.keys(SCHEMA.shape);
-
 /**
- * Reads a configuration. Pure: the same environment gives the same answer. An empty variable counts as not set.
+ * Makes a configuration. Pure: the same sources give the same answer. An empty variable counts as not set.
  * @throws ConfigError that lists every problem.
  */
-export function loadConfig(environment: Readonly<Record<string, string | undefined>>, cwd: string): Config {
-  const set = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== ''),
-  );
-  const parsed = SCHEMA.safeParse(set);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new ConfigError(`the environment cannot be used:\n- ${problems.join('\n- ')}`);
-  }
-  const { data } = parsed;
+export function loadConfig(sources: ConfigSources): Config {
+  const { connection, store, agents, model, providers, logLevel, worker, liveness } = settingsOf(layersOf(sources));
+  const { environment, cwd } = sources;
   return Object.freeze({
-    address: data.VIGIL_ADDRESS,
-    namespace: data.VIGIL_NAMESPACE,
-    taskQueue: data.VIGIL_TASK_QUEUE,
-    store: /^[a-z]+:\/\//.test(data.VIGIL_STORE) ? data.VIGIL_STORE : resolve(cwd, data.VIGIL_STORE),
-    agentFiles: splitPaths(data.VIGIL_AGENTS, cwd),
-    model: data.VIGIL_MODEL,
-    logLevel: data.VIGIL_LOG_LEVEL,
-    leaseMs: data.VIGIL_LEASE_MS,
-    freezeMs: data.VIGIL_FREEZE_MS,
-    spareWorker: data.VIGIL_SPARE_WORKER === 'on',
+    ...connection,
+    ...worker,
+    ...{ model, logLevel, liveness },
+    store: resolveStore(cwd, store),
+    agentFiles: agents.map((path) => resolve(cwd, path)),
     providers: {
-      openaiApiKey: data.OPENAI_API_KEY,
-      openaiBaseUrl: data.OPENAI_BASE_URL,
-      anthropicApiKey: data.ANTHROPIC_API_KEY,
-      anthropicBaseUrl: data.ANTHROPIC_BASE_URL,
-      compatibleApiKey: data.VIGIL_MODEL_API_KEY,
+      openaiApiKey: variable(environment, 'OPENAI_API_KEY'),
+      openaiBaseUrl: providers.openaiBaseUrl,
+      anthropicApiKey: variable(environment, 'ANTHROPIC_API_KEY'),
+      anthropicBaseUrl: providers.anthropicBaseUrl,
+      compatibleApiKey: variable(environment, 'VIGIL_MODEL_API_KEY'),
     },
   });
 }
 
-function splitPaths(list: string, cwd: string): string[] {
-  const separator = process.platform === 'win32' ? ';' : ':';
-  return list
-    .split(separator)
-    .filter((path) => path.trim() !== '')
-    .map((path) => resolve(cwd, path));
+/** The variables that give another process the same configuration, whatever files it finds. API keys it inherits. */
+export function toEnvironment(config: Config): Record<string, string> {
+  const { openaiBaseUrl, anthropicBaseUrl } = config.providers;
+  return {
+    VIGIL_CONFIG: NO_FILE,
+    VIGIL_ADDRESS: config.address,
+    VIGIL_NAMESPACE: config.namespace,
+    VIGIL_TASK_QUEUE: config.taskQueue,
+    VIGIL_STORE: config.store,
+    VIGIL_AGENTS: JSON.stringify(config.agentFiles),
+    VIGIL_MODEL: config.model,
+    VIGIL_LOG_LEVEL: config.logLevel,
+    VIGIL_LEASE_MS: String(config.leaseMs),
+    VIGIL_FREEZE_MS: String(config.freezeMs),
+    VIGIL_SPARE_WORKER: config.spareWorker ? 'on' : 'off',
+    VIGIL_LIVENESS: JSON.stringify(config.liveness),
+    ...(openaiBaseUrl === undefined ? {} : { OPENAI_BASE_URL: openaiBaseUrl }),
+    ...(anthropicBaseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: anthropicBaseUrl }),
+  };
 }

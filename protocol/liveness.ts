@@ -56,21 +56,50 @@ export function promotedPrefillMs(budgetsMs: PhaseBudgets, firstTokenMs: number 
   return Math.min(budgetsMs.prefill, Math.max(budgetsMs.streaming, 2 * (firstTokenMs ?? 0)));
 }
 
+/** A number that a user may set: its default, what is allowed, and what it means. */
+export interface Knob {
+  readonly default: number;
+  readonly least: number;
+  readonly most: number;
+  readonly description: string;
+}
+
+/**
+ * What bounds a turn. One line here makes a knob of it: a field of the profile, of agent files, and of the configuration file's
+ * `liveness` section. New ones go to the end.
+ */
+export const TURN_LIMITS = {
+  resumesPerTurn: {
+    ...{ default: 2, least: 0, most: 100 },
+    description:
+      "Tries of one turn's model calls beyond the first, shared by all calls of the turn. 0: never try again.",
+  },
+  stepsPerTurn: { default: 200, least: 1, most: 10_000, description: 'Model calls of one turn.' },
+  providerWaitPerTurnMs: {
+    ...{ default: 15 * 60_000, least: 0, most: 24 * 60 * 60_000 },
+    description: 'Milliseconds that one turn may wait for a provider that is busy. 0: never wait.',
+  },
+  redispatchesPerTurn: {
+    ...{ default: 20, least: 0, most: 1_000 },
+    description: 'Dispatches of one turn after a worker that was lost or was draining.',
+  },
+  scheduleToStartMs: {
+    ...{ default: 60_000, least: 1_000, most: 24 * 60 * 60_000 },
+    description:
+      'Milliseconds that a call may wait for a worker with a free slot before that is told and the call dispatched anew.',
+  },
+  capacityWaitPerTurnMs: {
+    ...{ default: 30 * 60_000, least: 1_000, most: 24 * 60 * 60_000 },
+    description: 'Milliseconds that one turn may wait for workers to take its calls.',
+  },
+} as const satisfies Record<string, Knob>;
+
+export type TurnLimits = { [Name in keyof typeof TURN_LIMITS]: number };
+export const TURN_LIMIT_NAMES = Object.keys(TURN_LIMITS) as (keyof TurnLimits)[];
+
 /** What a session schedules its calls by; a worker whose agent says otherwise answers `ProfileChanged`. */
-export interface Profile {
+export interface Profile extends TurnLimits {
   budgetsMs: PhaseBudgets;
-  /** Tries of one turn's calls beyond the first, shared by all calls of the turn. */
-  resumesPerTurn: number;
-  /** Model calls of one turn. */
-  stepsPerTurn: number;
-  /** Milliseconds that one turn may wait for a provider that is busy. */
-  providerWaitPerTurnMs: number;
-  /** Dispatches of one turn after a lost or draining worker. */
-  redispatchesPerTurn: number;
-  /** Milliseconds that a call may wait for a worker with a free slot before that is told and the call dispatched anew. */
-  scheduleToStartMs: number;
-  /** Milliseconds that one turn may wait for workers to take its calls. */
-  capacityWaitPerTurnMs: number;
   /** The models that a turn may use, first choice first; absent when there is one alone. */
   links?: readonly ModelLink[];
 }
@@ -85,13 +114,13 @@ export interface ModelLink {
 /** What a session assumes until a worker has said otherwise. */
 export const DEFAULT_PROFILE: Profile = {
   budgetsMs: DEFAULT_PHASE_BUDGETS_MS,
-  resumesPerTurn: 2,
-  stepsPerTurn: 200,
-  providerWaitPerTurnMs: 15 * 60_000,
-  redispatchesPerTurn: 20,
-  scheduleToStartMs: 60_000,
-  capacityWaitPerTurnMs: 30 * 60_000,
+  ...turnLimits((name) => TURN_LIMITS[name].default),
 };
+
+/** Every limit, each as `valueOf` says. */
+export function turnLimits(valueOf: (name: keyof TurnLimits) => number): TurnLimits {
+  return Object.fromEntries(TURN_LIMIT_NAMES.map((name) => [name, valueOf(name)])) as TurnLimits;
+}
 
 /** Milliseconds by which the server may notice a silence late, and wait before the next try. */
 const DETECTION_SLACK_MS = 2_500;
@@ -125,9 +154,9 @@ export function budgetsOfLink({ budgetsMs, links }: Profile, link = 0): PhaseBud
 
 /** Two profiles are the same when their versions are; readable, so that a history shows what a call was scheduled by. */
 export function profileVersion(profile: Profile): string {
-  const { budgetsMs, resumesPerTurn, stepsPerTurn, providerWaitPerTurnMs, redispatchesPerTurn } = profile;
+  const { resumesPerTurn, stepsPerTurn, providerWaitPerTurnMs, redispatchesPerTurn } = profile;
   const knobs = [resumesPerTurn, stepsPerTurn, providerWaitPerTurnMs, redispatchesPerTurn];
-  return [budgetsText(budgetsMs), ...knobs, ...laterKnobs(profile)].join('/');
+  return [budgetsText(profile.budgetsMs), ...knobs, ...laterKnobs(profile)].join('/');
 }
 
 /** Knobs that came later count only where they are used: sessions know the other profiles by their older versions. */

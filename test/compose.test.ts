@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { CONFIG_VARIABLES } from '../config/load-config.js';
+import { CONFIG_VARIABLES } from '../config/environment.js';
 import { SEARCH_ATTRIBUTES, TASK_QUEUE } from '../protocol/names.js';
 import { DYNAMIC_CONFIG } from '../worker/dev-server/server-arguments.js';
 import { composeStructure } from './support/compose-structure.js';

@@ -5,7 +5,7 @@
  * I2. The record (`instance.json`) exists only while messages are accepted, and names the processes that run now.
  * I3. Order of the end: record, worker, server, lock.
  */
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import type { DevOptions } from '../config/dev-options.js';
 import {
   removeInstance,
@@ -14,8 +14,8 @@ import {
   type Instance,
   type InstanceLock,
 } from '../config/instance.js';
-import { loadConfig } from '../config/load-config.js';
-import { TASK_QUEUE } from '../protocol/names.js';
+import type { ConfigSources } from '../config/layers.js';
+import { loadConfig, toEnvironment, type Config } from '../config/load-config.js';
 import { requireWritableFolder } from './dev-server/check-database.js';
 import { findTemporal } from './dev-server/find-temporal.js';
 import { endLeftoverServer } from './dev-server/leftover-server.js';
@@ -45,7 +45,8 @@ export class AlreadyRunningError extends Error {
 
 export interface DevSettings {
   readonly options: DevOptions;
-  readonly env: NodeJS.ProcessEnv;
+  /** What the worker is configured by, apart from server and store, which are the instance's own. */
+  readonly sources: ConfigSources;
   readonly report: Report;
   readonly signal: AbortSignal;
 }
@@ -105,18 +106,22 @@ export class DevInstance {
   async #start(): Promise<Instance> {
     const server = await this.#startServer();
     this.#settings.signal.throwIfAborted();
-    const worker = await this.#startWorker(server);
+    const config = this.#configFor(server);
+    const worker = await this.#startWorker(config);
     this.#settings.signal.throwIfAborted();
-    return this.#keepRecord(server, worker);
+    return this.#keepRecord(config, server, worker);
   }
 
   async #startServer(): Promise<DevServer> {
-    const { options, env, report, signal } = this.#settings;
+    const { options, sources, report, signal } = this.#settings;
     const dbPath = join(options.dataDir, 'temporal.db');
     // Before the ports are looked at: a server left behind would still hold its own.
     await endLeftoverServer(dbPath, report);
     const ports = await choosePorts(options, report);
-    const { path: temporalPath } = await findTemporal(searchMachine({ env, report, signal }), report);
+    const { path: temporalPath } = await findTemporal(
+      searchMachine({ env: sources.environment, report, signal }),
+      report,
+    );
     signal.throwIfAborted();
     this.#server = new Supervisor({
       name: 'the Temporal server',
@@ -131,11 +136,10 @@ export class DevInstance {
     return this.#server.start();
   }
 
-  async #startWorker(server: DevServer): Promise<Running> {
-    const env = this.#workerEnv(server);
+  async #startWorker(config: Config): Promise<Running> {
     this.#worker = await WorkerSupervisor.open({
-      config: loadConfig(env, this.#settings.options.dataDir),
-      env,
+      config,
+      env: { ...this.#settings.sources.environment, ...toEnvironment(config) },
       logPath: this.#log('worker'),
       onStarted: (running) => this.#updateRecord({ workerPid: running.pid }),
       report: this.#settings.report,
@@ -143,28 +147,21 @@ export class DevInstance {
     return this.#worker.start();
   }
 
-  #workerEnv(server: DevServer): NodeJS.ProcessEnv {
-    const { options, env } = this.#settings;
-    return {
-      ...env,
-      VIGIL_ADDRESS: server.address,
-      VIGIL_NAMESPACE: server.namespace,
-      VIGIL_TASK_QUEUE: TASK_QUEUE,
-      VIGIL_STORE: this.#storePath(),
-      ...(options.agents.length > 0 && { VIGIL_AGENTS: options.agents.join(delimiter) }),
-      ...(options.model !== undefined && { VIGIL_MODEL: options.model }),
-    };
+  #configFor({ address, namespace }: DevServer): Config {
+    const { sources } = this.#settings;
+    const store = join(this.#settings.options.dataDir, 'store.db');
+    return loadConfig({ ...sources, flags: { ...sources.flags, address, namespace, store } });
   }
 
-  #keepRecord(server: DevServer, worker: Running): Instance {
+  #keepRecord({ taskQueue, store }: Config, server: DevServer, worker: Running): Instance {
     const record: Instance = {
       version: 1,
       pid: process.pid,
       startedAt: new Date().toISOString(),
       address: server.address,
       namespace: server.namespace,
-      taskQueue: TASK_QUEUE,
-      storePath: this.#storePath(),
+      taskQueue,
+      storePath: store,
       ...(server.uiUrl !== null && { uiUrl: server.uiUrl }),
       temporalPid: server.pid,
       workerPid: worker.pid,
@@ -179,10 +176,6 @@ export class DevInstance {
     if (this.#record === undefined) return;
     this.#record = { ...this.#record, ...changes };
     writeInstance(this.#settings.options.dataDir, this.#record);
-  }
-
-  #storePath(): string {
-    return join(this.#settings.options.dataDir, 'store.db');
   }
 
   #log(name: string): string {

@@ -5,6 +5,9 @@
 import { join } from 'node:path';
 import { parseDevOptions, type DevOptions } from '../config/dev-options.js';
 import type { Instance } from '../config/instance.js';
+import type { ConfigSources } from '../config/layers.js';
+import { loadConfig } from '../config/load-config.js';
+import { readSources } from '../config/read-sources.js';
 import { AlreadyRunningError, DevInstance } from './dev-instance.js';
 import { ProgressLog } from './progress-log.js';
 import { StopRequest } from './stop-request.js';
@@ -24,7 +27,12 @@ async function run(options: DevOptions): Promise<number> {
   const stop = new StopRequest(isOwned);
   const log = new ProgressLog(join(options.dataDir, 'logs', 'dev.log'));
   try {
-    const instance = DevInstance.claim({ options, env: process.env, report: log.report, signal: stop.signal });
+    const instance = DevInstance.claim({
+      options,
+      sources: sourcesOf(options),
+      report: log.report,
+      signal: stop.signal,
+    });
     await serve(instance, { isOwned, stop, log });
     return 0;
   } catch (error) {
@@ -35,6 +43,15 @@ async function run(options: DevOptions): Promise<number> {
     if (!(isRefused && isOwned)) process.stderr.write(`vigil: ${(error as Error).message}\n`);
     return 1;
   }
+}
+
+/** The instance names its own server and store, whatever else is said. */
+function sourcesOf({ agents, ...options }: DevOptions): ConfigSources {
+  const flags = { config: options.config, model: options.model, agents: agents.length > 0 ? agents : undefined };
+  const sources = { ...readSources({ flags, environment: process.env, cwd: process.cwd() }), instance: null };
+  // What is wrong is said before anything starts.
+  loadConfig(sources);
+  return sources;
 }
 
 async function serve(instance: DevInstance, { isOwned, stop, log }: Run): Promise<void> {

@@ -1,11 +1,11 @@
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { existsSync } from 'node:fs';
+import { checkModels } from './check-models.js';
 import { checkServer } from './check-server.js';
 import { createActivities } from '../activities/create-activities.js';
 import type { AgentDefinition } from '../activities/agent.js';
 import { createAgents, modelAt } from '../activities/agents.js';
 import { createModel } from '../activities/models.js';
-import { messageOf } from '../activities/classify-error.js';
 import type { Config } from '../config/load-config.js';
 import { compiledPath } from '../config/package-root.js';
 import { apartQueue } from '../protocol/names.js';
@@ -33,8 +33,9 @@ export async function runWorker(config: Config, { isApart }: { isApart: boolean 
     workerHeartbeatInterval: '1s',
     shutdownSignals: [],
   });
-  const agents = createAgents(await loadAgents(config.agentFiles), config.model);
-  checkModels(config);
+  const definitions = await loadAgents(config.agentFiles);
+  checkModels(definitions, config);
+  const agents = createAgents(definitions, config.model, config);
   await checkServer(config);
   const store = await openStore(config.store);
   try {
@@ -51,15 +52,6 @@ export async function runWorker(config: Config, { isApart }: { isApart: boolean 
     );
   } finally {
     await store.close();
-  }
-}
-
-/** A missing key is better said at the start than in the first turn. */
-function checkModels(config: Config): void {
-  try {
-    createModel(config.model, config.providers);
-  } catch (error) {
-    throw new StartError(messageOf(error));
   }
 }
 

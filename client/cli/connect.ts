@@ -1,11 +1,14 @@
-import { findDataDir, readInstance } from '../../config/instance.js';
 import { loadConfig, type Config } from '../../config/load-config.js';
+import type { ConfigSources } from '../../config/layers.js';
+import { readSources } from '../../config/read-sources.js';
 import { SessionClient } from '../sessions.js';
 
-/** Where the commands find their server and store: flags, then environment, then the instance that runs in this folder, then defaults. */
+/** Where the commands find their server and store, as far as flags say it. */
 export interface ConnectionFlags {
+  config?: string;
   address?: string;
   namespace?: string;
+  taskQueue?: string;
   store?: string;
 }
 
@@ -14,21 +17,12 @@ export async function connect(flags: ConnectionFlags): Promise<SessionClient> {
 }
 
 export function readConfig(flags: ConnectionFlags): Config {
-  const instance = readInstance(findDataDir(process.cwd()));
-  const found = instance
-    ? {
-        VIGIL_ADDRESS: instance.address,
-        VIGIL_NAMESPACE: instance.namespace,
-        VIGIL_TASK_QUEUE: instance.taskQueue,
-        VIGIL_STORE: instance.storePath,
-      }
-    : {};
-  const given = Object.fromEntries(
-    Object.entries({ VIGIL_ADDRESS: flags.address, VIGIL_NAMESPACE: flags.namespace, VIGIL_STORE: flags.store }).filter(
-      ([, value]) => value !== undefined,
-    ),
-  );
-  return loadConfig({ ...found, ...process.env, ...given }, process.cwd());
+  return loadConfig(sourcesOf(flags));
+}
+
+export function sourcesOf({ config, address, namespace, taskQueue, store }: ConnectionFlags): ConfigSources {
+  const flags = { config, address, namespace, taskQueue, store };
+  return readSources({ flags, environment: process.env, cwd: process.cwd() });
 }
 
 /** Runs a command with a connection that is closed whatever happens. */

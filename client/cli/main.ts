@@ -1,9 +1,11 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { PRECEDENCE } from '../../config/layers.js';
 import { ConfigError } from '../../config/load-config.js';
 import { StoreOpenError, StoreUnavailableError } from '../../store/session-store.js';
 import { SessionError } from '../session-error.js';
 import { chat } from './chat.js';
 import type { ChatFlags } from './chat-flags.js';
+import { config } from './config.js';
 import { drain, undrain } from './drain.js';
 import { doctor } from './doctor.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
@@ -87,6 +89,9 @@ function createProgram(exit: (code: number) => void): Command {
   command('doctor', 'Looks at server, store, workers and sessions, and says what is wrong and what that costs.')
     .option('--json', 'as one JSON object')
     .action(async (flags: object) => exit(await doctor(flags)));
+  command('config', 'Shows every setting, and where its value was said: flag, variable, file, instance or default.')
+    .option('--json', 'as one JSON object')
+    .action((flags: object) => exit(config(flags)));
   program
     .command('replay <path>')
     .description("Replays recorded histories against this version's workflow.")
@@ -101,12 +106,15 @@ function createProgram(exit: (code: number) => void): Command {
 
 function connected(command: Command): Command {
   return command
+    .option('--config <file>', 'the configuration file (VIGIL_CONFIG; default: vigil.json in this folder; off: none)')
     .option(
       '--address <host:port>',
       "Temporal's frontend (VIGIL_ADDRESS; default: the instance running in this folder)",
     )
     .option('--namespace <name>', 'VIGIL_NAMESPACE')
-    .option('--store <path>', 'the session store (VIGIL_STORE)');
+    .option('--task-queue <name>', 'VIGIL_TASK_QUEUE')
+    .option('--store <path>', 'the session store (VIGIL_STORE)')
+    .addHelpText('after', `\n${PRECEDENCE}`);
 }
 
 function parseSeconds(text: string): number {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { SessionClient } from '../../client/sessions.js';
+import { packageRoot } from '../../config/package-root.js';
 import { findTemporal } from '../../worker/dev-server/find-temporal.js';
 import { freePort } from '../../worker/dev-server/ports.js';
 import { ensureSearchAttributes } from '../../worker/dev-server/search-attributes.js';
