@@ -1,0 +1,181 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  aTokenASecond,
+  KEEPALIVES,
+  type Silence,
+  SILENCES,
+  type Slow,
+  slowCalls,
+  stallBudgets,
+} from '../test/support/stall-scenes.js';
+import { until } from '../test/support/until.js';
+import type { Bench } from './bench.js';
+import { say } from './servers.js';
+import { type SeenTurn, StallScene, tokensOf } from './stall-scene.js';
+
+const SHORT_GAP_MS = 3_000;
+const LONG_GAP_MS = 10_000;
+/** What may pass beyond a budget until the detection. It is measured at the next request, which is later still. */
+const OVER_MS = 1_500;
+/** A silence that is not detected so long after its budget never is. */
+const MISSED_MS = 30_000;
+/** Between two turns that begin, so that they do not slow each other down. */
+const APART_MS = 150;
+const FROZEN_MS = 3_000;
+
+/** From the last progress to the next request, less the budget; `null` when there was no next request. */
+type OverMs = number | null;
+
+interface Waste {
+  generated: number;
+  kept: number;
+}
+
+/**
+ * Calls that go silent in every phase, calls that send keepalives and nothing else, and calls that are slow and well, over real sockets.
+ * It is the provider's side that measures: it knows when its last token went out and when the next request came.
+ */
+export const measureStalls: Bench = async ({ isShort }) => {
+  const scene = await StallScene.set([SHORT_GAP_MS, LONG_GAP_MS]);
+  try {
+    return report(await new StallBench(scene, isShort).run());
+  } finally {
+    await scene.end();
+  }
+};
+
+interface Measured {
+  faults: OverMs[];
+  keepalives: OverMs[];
+  /** Of each slow call, whether it was killed. */
+  healthy: boolean[];
+  problems: string[];
+}
+
+function report({ faults, keepalives, healthy, problems }: Measured) {
+  const overs = [...faults, ...keepalives];
+  const measured = {
+    faults: faults.length,
+    early: overs.filter((overMs) => overMs !== null && overMs < 0).length,
+    late: overs.filter((overMs) => overMs === null || overMs > OVER_MS).length,
+    maxOverMs: Math.max(...overs.map((overMs) => overMs ?? MISSED_MS)),
+    'healthy.runs': healthy.length,
+    'healthy.killed': healthy.filter((isKilled) => isKilled).length,
+    'keepalive.runs': keepalives.length,
+    'keepalive.missed': keepalives.filter((overMs) => overMs === null).length,
+  };
+  const bounds = ['early', 'late', 'healthy.killed', 'keepalive.missed'] as const;
+  const broken = bounds.filter((key) => measured[key] > 0).map((key) => `${key} is ${measured[key]}, more than 0`);
+  return { measured, broken: [...broken, ...problems] };
+}
+
+class StallBench {
+  /** What was wrong besides times. */
+  private readonly problems: string[] = [];
+  private readonly waste: Waste = { generated: 0, kept: 0 };
+  private begun = 0;
+
+  constructor(
+    private readonly scene: StallScene,
+    private readonly isShort: boolean,
+  ) {}
+
+  /** Everything at once, for it is made of waiting. */
+  async run(): Promise<Measured> {
+    const gapsMs = this.isShort ? [SHORT_GAP_MS] : [SHORT_GAP_MS, LONG_GAP_MS];
+    const blocked = this.blocked();
+    const forGaps = <Result>(run: (gapMs: number) => Promise<Result>[]) => Promise.all(gapsMs.flatMap(run));
+    const [silences, keepalives, slow, unreachable] = await Promise.all([
+      forGaps((gapMs) => SILENCES.map((silence) => this.silence(silence, gapMs))),
+      forGaps((gapMs) => KEEPALIVES.map((silence) => this.silence(silence, gapMs))),
+      forGaps((gapMs) => slowCalls(gapMs, this.slowTokens(gapMs)).map((call) => this.slow(call, gapMs))),
+      this.unreachable(gapsMs),
+    ]);
+    const { generated, kept } = this.waste;
+    say(`tokens over all faults: ${generated} generated, ${kept} kept, ${generated - kept} wasted`);
+    const healthy = [...slow, ...(await blocked)];
+    return { faults: [...silences, ...unreachable], keepalives, healthy, problems: this.problems };
+  }
+
+  /** All 40 with the short gap; with the long one they would take six minutes. */
+  private slowTokens(gapMs: number): number {
+    return this.isShort || gapMs > SHORT_GAP_MS ? 12 : 40;
+  }
+
+  /** A turn whose call goes silent once. */
+  private async silence(silence: Silence, gapMs: number): Promise<OverMs> {
+    const { what, provider, phase, scripts } = silence;
+    await this.turnToBegin();
+    const turn = await this.scene.turn({ ...silence, gapMs });
+    const [silent, next] = turn.requests.slice(scripts.length - 1);
+    const name = `${phase}, ${gapMs} ms, ${provider}, ${what}`;
+    if (!silent || !next) return this.missed(name, turn);
+    const sinceMs = phase === 'prefill' ? silent.atMs : silent.passedAtMs!;
+    const overMs = next.atMs - sinceMs - stallBudgets(gapMs)[phase];
+    if (!turn.isWhole) this.problems.push(`${name}: the turn ended with ${JSON.stringify(turn.ended)}`);
+    if (next.body !== silent.body) this.problems.push(`${name}: the second request is another one`);
+    say(`${name}: ${overMs} ms over; ${this.wasted(turn)}`);
+    return overMs;
+  }
+
+  private missed(name: string, { requests, ended }: SeenTurn): null {
+    this.problems.push(`${name}: ${requests.length} requests, and the turn ended with ${JSON.stringify(ended)}`);
+    return null;
+  }
+
+  private wasted(turn: SeenTurn): string {
+    const { generated, kept, reported } = tokensOf(turn);
+    this.waste.generated += generated;
+    this.waste.kept += kept;
+    return `tokens: ${generated} generated, ${kept} kept, reported ${JSON.stringify(reported)}`;
+  }
+
+  /** A provider that takes the connection and then says nothing: no request can be sent. One after the other, to tell them apart. */
+  private async unreachable(gapsMs: number[]): Promise<OverMs[]> {
+    const { connectedAtMs } = this.scene.unreachable;
+    const overs: OverMs[] = [];
+    for (const gapMs of gapsMs) {
+      const first = connectedAtMs.length;
+      const stop = await this.scene.unreachableTurn(gapMs);
+      const isTriedAgain = () => connectedAtMs.length >= first + 2;
+      const isSeen = await until('the next connection', isTriedAgain, gapMs + MISSED_MS).catch(() => false);
+      await stop();
+      const overMs = isSeen ? connectedAtMs[first + 1]! - connectedAtMs[first]! - stallBudgets(gapMs).connect : null;
+      say(`connect, ${gapMs} ms: ${overMs} ms over; no request was sent`);
+      overs.push(overMs);
+    }
+    return overs;
+  }
+
+  /** True when a call that is slow and well was killed. */
+  private async slow(call: Slow, gapMs: number): Promise<boolean> {
+    await this.turnToBegin();
+    const turn = await this.scene.turn({ ...call, gapMs });
+    return isKilled(`slow, ${gapMs} ms, ${call.provider}, ${call.what}`, turn, call.requests);
+  }
+
+  /** Streams whose worker is blocked by a tool of another session, and frozen a little later. */
+  private async blocked(): Promise<boolean[]> {
+    const apart = { gapMs: LONG_GAP_MS, isApart: true };
+    const streams = (['openai-compatible', 'anthropic'] as const).map((provider) =>
+      this.scene.turn({ ...apart, provider, asked: 'tokens', scripts: [aTokenASecond] }),
+    );
+    await delay(3_000);
+    await this.scene.turn({ ...apart, provider: 'openai-compatible', asked: 'block', scripts: [] });
+    await delay(2_000);
+    this.scene.signalApart('SIGSTOP');
+    await delay(FROZEN_MS);
+    this.scene.signalApart('SIGCONT');
+    return (await Promise.all(streams)).map((turn) => isKilled('slow, its worker blocked, then frozen', turn, 1));
+  }
+
+  private turnToBegin(): Promise<void> {
+    return delay(this.begun++ * APART_MS);
+  }
+}
+
+function isKilled(name: string, { requests, ended, isWhole }: SeenTurn, needed: number): boolean {
+  const lives = isWhole && requests.length === needed;
+  say(lives ? `${name}: lives` : `${name}: KILLED, ${requests.length} requests, ${JSON.stringify(ended)}`);
+  return !lives;
+}
