@@ -6,25 +6,32 @@ import {
   SILENCES,
   type Slow,
   slowCalls,
+  type Slowness,
   stallBudgets,
 } from '../test/support/stall-scenes.js';
-import { until } from '../test/support/until.js';
+import type { SeenRequest } from '../test/support/fault-proxy.js';
 import type { Bench } from './bench.js';
 import { say } from './servers.js';
 import { type SeenTurn, StallScene, tokensOf } from './stall-scene.js';
 
 const SHORT_GAP_MS = 3_000;
 const LONG_GAP_MS = 10_000;
-/** What may pass beyond a budget until the detection. It is measured at the next request, which is later still. */
+/** What may pass beyond a budget until the server gives up, and from then until the provider has the next request. */
 const OVER_MS = 1_500;
+const NEXT_MS = 2_000;
 /** A silence that is not detected so long after its budget never is. */
 const MISSED_MS = 30_000;
 /** Between two turns that begin, so that they do not slow each other down. */
 const APART_MS = 150;
 const FROZEN_MS = 3_000;
 
-/** From the last progress to the next request, less the budget; `null` when there was no next request. */
-type OverMs = number | null;
+/** How a silence was noticed; `null` when it was not. */
+type Detection = {
+  /** From the last progress until the server gave up, less the budget. */
+  overMs: number;
+  /** From then until the next request. */
+  nextMs: number;
+} | null;
 
 interface Waste {
   generated: number;
@@ -33,7 +40,8 @@ interface Waste {
 
 /**
  * Calls that go silent in every phase, calls that send keepalives and nothing else, and calls that are slow and well, over real sockets.
- * It is the provider's side that measures: it knows when its last token went out and when the next request came.
+ * The provider's side measures: it knows when its last token went out and when the next request came, and asks the server then when
+ * that gave up.
  */
 export const measureStalls: Bench = async ({ isShort }) => {
   const scene = await StallScene.set([SHORT_GAP_MS, LONG_GAP_MS]);
@@ -45,27 +53,30 @@ export const measureStalls: Bench = async ({ isShort }) => {
 };
 
 interface Measured {
-  faults: OverMs[];
-  keepalives: OverMs[];
+  faults: Detection[];
+  keepalives: Detection[];
   /** Of each slow call, whether it was killed. */
   healthy: boolean[];
   problems: string[];
 }
 
 function report({ faults, keepalives, healthy, problems }: Measured) {
-  const overs = [...faults, ...keepalives];
+  const detections = [...faults, ...keepalives];
+  const overs = detections.map((detection) => detection?.overMs ?? MISSED_MS);
   const measured = {
     faults: faults.length,
-    early: overs.filter((overMs) => overMs !== null && overMs < 0).length,
-    late: overs.filter((overMs) => overMs === null || overMs > OVER_MS).length,
-    maxOverMs: Math.max(...overs.map((overMs) => overMs ?? MISSED_MS)),
+    early: overs.filter((overMs) => overMs < 0).length,
+    late: overs.filter((overMs) => overMs > OVER_MS).length,
+    maxOverMs: Math.max(...overs),
+    maxNextMs: Math.max(...detections.map((detection) => detection?.nextMs ?? MISSED_MS)),
     'healthy.runs': healthy.length,
     'healthy.killed': healthy.filter((isKilled) => isKilled).length,
     'keepalive.runs': keepalives.length,
-    'keepalive.missed': keepalives.filter((overMs) => overMs === null).length,
+    'keepalive.missed': keepalives.filter((detection) => detection === null).length,
   };
   const bounds = ['early', 'late', 'healthy.killed', 'keepalive.missed'] as const;
   const broken = bounds.filter((key) => measured[key] > 0).map((key) => `${key} is ${measured[key]}, more than 0`);
+  if (measured.maxNextMs > NEXT_MS) broken.push(`maxNextMs is ${measured.maxNextMs}, more than ${NEXT_MS}`);
   return { measured, broken: [...broken, ...problems] };
 }
 
@@ -85,37 +96,38 @@ class StallBench {
     const gapsMs = this.isShort ? [SHORT_GAP_MS] : [SHORT_GAP_MS, LONG_GAP_MS];
     const blocked = this.blocked();
     const forGaps = <Result>(run: (gapMs: number) => Promise<Result>[]) => Promise.all(gapsMs.flatMap(run));
-    const [silences, keepalives, slow, unreachable] = await Promise.all([
+    const slow = forGaps((gapMs) => slowCalls(this.slowness(gapMs)).map((call) => this.slow(call, gapMs)));
+    const [silences, keepalives, unreachable] = await Promise.all([
       forGaps((gapMs) => SILENCES.map((silence) => this.silence(silence, gapMs))),
       forGaps((gapMs) => KEEPALIVES.map((silence) => this.silence(silence, gapMs))),
-      forGaps((gapMs) => slowCalls(gapMs, this.slowTokens(gapMs)).map((call) => this.slow(call, gapMs))),
       this.unreachable(gapsMs),
     ]);
     const { generated, kept } = this.waste;
     say(`tokens over all faults: ${generated} generated, ${kept} kept, ${generated - kept} wasted`);
-    const healthy = [...slow, ...(await blocked)];
+    const healthy = [...(await slow), ...(await blocked)];
     return { faults: [...silences, ...unreachable], keepalives, healthy, problems: this.problems };
   }
 
-  /** All 40 with the short gap; with the long one they would take six minutes. */
-  private slowTokens(gapMs: number): number {
-    return this.isShort || gapMs > SHORT_GAP_MS ? 12 : 40;
+  /** All 40 tokens with the short gap; with the long one they would take six minutes. */
+  private slowness(gapMs: number): Slowness {
+    return { gapMs, share: 0.9, tokens: this.isShort || gapMs > SHORT_GAP_MS ? 12 : 40 };
   }
 
   /** A turn whose call goes silent once. */
-  private async silence(silence: Silence, gapMs: number): Promise<OverMs> {
+  private async silence(silence: Silence, gapMs: number): Promise<Detection> {
     const { what, provider, phase, scripts } = silence;
     await this.turnToBegin();
-    const turn = await this.scene.turn({ ...silence, gapMs });
+    const turn = await this.scene.turn({ ...silence, gapMs, goesSilent: true });
     const [silent, next] = turn.requests.slice(scripts.length - 1);
     const name = `${phase}, ${gapMs} ms, ${provider}, ${what}`;
-    if (!silent || !next) return this.missed(name, turn);
-    const sinceMs = phase === 'prefill' ? silent.atMs : silent.passedAtMs!;
-    const overMs = next.atMs - sinceMs - stallBudgets(gapMs)[phase];
+    if (!silent || !next || turn.givenUpAtMs === null) return this.missed(name, turn);
     if (!turn.isWhole) this.problems.push(`${name}: the turn ended with ${JSON.stringify(turn.ended)}`);
     if (next.body !== silent.body) this.problems.push(`${name}: the second request is another one`);
-    say(`${name}: ${overMs} ms over; ${this.wasted(turn)}`);
-    return overMs;
+    const sinceMs = phase === 'prefill' ? silent.atMs : silent.passedAtMs!;
+    const overMs = turn.givenUpAtMs - sinceMs - stallBudgets(gapMs)[phase];
+    const detection = { overMs, nextMs: next.atMs - turn.givenUpAtMs };
+    say(`${name}: ${JSON.stringify({ ...detection, ...this.wasted(turn, silent) })}`);
+    return detection;
   }
 
   private missed(name: string, { requests, ended }: SeenTurn): null {
@@ -123,28 +135,25 @@ class StallBench {
     return null;
   }
 
-  private wasted(turn: SeenTurn): string {
-    const { generated, kept, reported } = tokensOf(turn);
-    this.waste.generated += generated;
-    this.waste.kept += kept;
-    return `tokens: ${generated} generated, ${kept} kept, reported ${JSON.stringify(reported)}`;
+  private wasted(turn: SeenTurn, silent: SeenRequest) {
+    const tokens = tokensOf(turn, silent);
+    this.waste.generated += tokens.generated;
+    this.waste.kept += tokens.kept;
+    return { tokens };
   }
 
   /** A provider that takes the connection and then says nothing: no request can be sent. One after the other, to tell them apart. */
-  private async unreachable(gapsMs: number[]): Promise<OverMs[]> {
-    const { connectedAtMs } = this.scene.unreachable;
-    const overs: OverMs[] = [];
+  private async unreachable(gapsMs: number[]): Promise<Detection[]> {
+    const detections: Detection[] = [];
     for (const gapMs of gapsMs) {
-      const first = connectedAtMs.length;
-      const stop = await this.scene.unreachableTurn(gapMs);
-      const isTriedAgain = () => connectedAtMs.length >= first + 2;
-      const isSeen = await until('the next connection', isTriedAgain, gapMs + MISSED_MS).catch(() => false);
-      await stop();
-      const overMs = isSeen ? connectedAtMs[first + 1]! - connectedAtMs[first]! - stallBudgets(gapMs).connect : null;
-      say(`connect, ${gapMs} ms: ${overMs} ms over; no request was sent`);
-      overs.push(overMs);
+      const { connectedAtMs, givenUpAtMs } = await this.scene.unreachableTurn(gapMs, gapMs + MISSED_MS);
+      const [first, next] = connectedAtMs;
+      const isSeen = first !== undefined && next !== undefined && givenUpAtMs !== null;
+      const { connect } = stallBudgets(gapMs);
+      detections.push(isSeen ? { overMs: givenUpAtMs - first - connect, nextMs: next - givenUpAtMs } : null);
+      say(`connect, ${gapMs} ms: ${JSON.stringify(detections.at(-1))}; no request was sent`);
     }
-    return overs;
+    return detections;
   }
 
   /** True when a call that is slow and well was killed. */

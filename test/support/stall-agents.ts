@@ -5,7 +5,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { type AgentDefinition, defineAgent, defineTool } from '../../activities/agent.js';
+import { type AgentDefinition, defineAgent, defineTool, type ToolContext } from '../../activities/agent.js';
 import { stallBudgets } from './stall-scenes.js';
 
 const BLOCK_MS = 3_000;
@@ -14,12 +14,28 @@ const effect = defineTool({
   name: 'effect',
   description: 'Does what must not be done twice.',
   input: z.object({ note: z.string() }),
-  run(_, { sessionId, toolCallId }) {
-    const path = process.env['VIGIL_TEST_TRACE'];
-    if (path) appendFileSync(path, `${JSON.stringify({ sessionId, toolCallId })}\n`);
+  run(_, context) {
+    trace(context);
     return 'done';
   },
 });
+
+const stuck = (silenceMs: number) =>
+  defineTool({
+    name: 'stuck',
+    description: 'Has its effect, and never comes back.',
+    input: z.object({}),
+    silenceMs,
+    run(_, context) {
+      trace(context);
+      return new Promise(() => undefined);
+    },
+  });
+
+function trace({ sessionId, toolCallId }: ToolContext): void {
+  const path = process.env['VIGIL_TEST_TRACE'];
+  if (path) appendFileSync(path, `${JSON.stringify({ sessionId, toolCallId })}\n`);
+}
 
 /** Works for three times as long as it may be silent. */
 const work = (silenceMs: number) =>
@@ -49,7 +65,7 @@ const block = defineTool({
 
 function agentsOf(gapMs: number): AgentDefinition[] {
   const budgetsMs = stallBudgets(gapMs);
-  const tools = [effect, work(gapMs), block];
+  const tools = [effect, work(gapMs), stuck(gapMs), block];
   const compatible = process.env['VIGIL_TEST_COMPATIBLE'] ?? 'demo';
   return [
     defineAgent({ name: `openai-compatible-${gapMs}`, model: compatible, budgetsMs, tools }),

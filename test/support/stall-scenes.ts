@@ -3,21 +3,21 @@ import type { Fixture } from '@copilotkit/aimock';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Phase, PhaseBudgets } from '../../protocol/liveness.js';
 import { DIALECTS } from './activity-dialects.js';
-import type { Exchange, Script } from './fault-proxy.js';
+import type { Script } from './fault-proxy.js';
 import { passed } from './fault-proxy.js';
 
 export type SceneProvider = 'openai-compatible' | 'anthropic';
 
-/** The phases that the stream gap does not hold are half as long again; our own work is not what is measured. */
+/** The phases that the stream gap does not hold may last three times as long; our own work is not what is measured. */
 export function stallBudgets(gapMs: number): PhaseBudgets {
-  const longerMs = 1.5 * gapMs;
+  const longerMs = 3 * gapMs;
   const ownMs = Math.max(gapMs, 20_000);
   const own = { setup: ownMs, finish: ownMs };
   return { ...own, connect: gapMs, prefill: longerMs, reasoning: longerMs, thinkingGap: longerMs, streaming: gapMs };
 }
 
 /** What the provider answers to a message that contains one of these words. */
-export type Asked = 'plain' | 'everything' | 'rounds' | 'tokens' | 'bulk' | 'work' | 'block';
+export type Asked = 'plain' | 'everything' | 'rounds' | 'tokens' | 'bulk' | 'work' | 'block' | 'stuck';
 
 const PLAIN = 'alpha beta gamma delta epsilon';
 const END = 'zeta eta theta iota kappa';
@@ -34,6 +34,7 @@ export const ANSWERS: Record<Asked, string> = {
   bulk: END,
   work: END,
   block: END,
+  stuck: END,
 };
 
 const NOTE = 'abcdefghijklmnopqrstuvwxyz';
@@ -55,14 +56,18 @@ export function stallFixtures(): Fixture[] {
     { ...answering('bulk', 0, bulk), chunkSize: 1_024 },
     answering('work', 0, call('work')),
     answering('block', 0, call('block')),
+    answering('stuck', 0, call('stuck')),
     { match: {}, response: { content: END }, chunkSize: 6 },
   ];
 }
 
+/** To a message with the word, when so many tool results have followed it. */
 function answering(asked: Asked, results: number, response: Fixture['response']): Fixture {
-  const isMeant: NonNullable<Fixture['match']['predicate']> = ({ messages }) =>
-    messages.filter(({ role }) => role === 'tool').length === results &&
-    messages.some(({ role, content }) => role === 'user' && JSON.stringify(content).includes(asked));
+  const isMeant: NonNullable<Fixture['match']['predicate']> = ({ messages }) => {
+    const last = messages.findLastIndex(({ role }) => role === 'user');
+    if (!JSON.stringify(messages[last]?.content ?? '').includes(asked)) return false;
+    return messages.slice(last).filter(({ role }) => role === 'tool').length === results;
+  };
   return { match: { predicate: isMeant }, response, chunkSize: 6 };
 }
 
@@ -164,37 +169,39 @@ export interface Slow {
   requests: number;
 }
 
-/** @param tokens how many of the 40 tokens come slowly; the rest comes at once, so that short forms are short. */
-export function slowCalls(gapMs: number, tokens: number): Slow[] {
+export interface Slowness {
+  gapMs: number;
+  /** How much of each budget is used. */
+  share: number;
+  /** How many of the 40 tokens come slowly; the others come at once, so that short forms are short. */
+  tokens: number;
+}
+
+export function slowCalls({ gapMs, share, tokens }: Slowness): Slow[] {
   const { prefill, reasoning, thinkingGap } = stallBudgets(gapMs);
-  const gaps = slowly(0.9 * gapMs, tokens);
   const both = (slow: Omit<Slow, 'provider'>) => PROVIDERS_OF_SCENES.map((provider) => ({ ...slow, provider }));
+  const heldBack: Script = async (exchange) => {
+    await delay(share * prefill);
+    await passed(exchange);
+  };
+  const inReasoning = [pausing('veryth', share * reasoning)];
+  const betweenBlocks = [pausing('"content_block_start","index":2', share * thinkingGap)];
   return [
-    ...both({
-      what: 'a first token at 90 %, headers held back',
-      asked: 'plain',
-      scripts: [async (exchange) => void (await delay(0.9 * prefill), await passed(exchange))],
-      requests: 1,
-    }),
-    ...both({ what: 'a first token at 90 %', asked: 'plain', scripts: [pausing('alpha', 0.9 * prefill)], requests: 1 }),
-    ...both({ what: 'tokens at 90 %', asked: 'tokens', scripts: [gaps], requests: 1 }),
-    ...both({
-      what: 'a gap in reasoning at 90 %',
-      asked: 'everything',
-      scripts: [pausing('veryth', 0.9 * reasoning)],
-      requests: 2,
-    }),
-    ...both({ what: 'tool arguments of 40 KB', asked: 'bulk', scripts: [slowly(gapMs / 6, 100)], requests: 2 }),
+    ...both({ what: 'a late first token, headers held back', asked: 'plain', scripts: [heldBack], requests: 1 }),
+    ...both({ what: 'a late first token', asked: 'plain', scripts: [pausing(FIRST, share * prefill)], requests: 1 }),
+    ...both({ what: 'slow tokens', asked: 'tokens', scripts: [slowly(share * gapMs, tokens)], requests: 1 }),
+    ...both({ what: 'a gap in reasoning', asked: 'everything', scripts: inReasoning, requests: 2 }),
+    ...both({ what: 'tool arguments of 40 KB', asked: 'bulk', scripts: [slowly(gapMs / 6, 2 * tokens)], requests: 2 }),
     ...both({ what: 'a tool of three times its silence', asked: 'work', scripts: [], requests: 2 }),
     {
-      what: 'silent thinking between two blocks at 90 %',
-      provider: 'anthropic',
-      asked: 'everything',
-      scripts: [pausing('"content_block_start","index":2', 0.9 * thinkingGap)],
-      requests: 2,
+      what: 'silent thinking between two blocks',
+      ...{ provider: 'anthropic', asked: 'everything', scripts: betweenBlocks, requests: 2 },
     },
   ];
 }
+
+/** In the event that opens the text. */
+const FIRST = /alpha|content_block_start/;
 
 /** A token a second, more slowly than which nothing is when its worker cannot look. */
 export const aTokenASecond: Script = slowly(1_000, 15);
@@ -213,9 +220,9 @@ function slowly(pauseMs: number, times: number): Script {
   };
 }
 
-function pausing(text: string, pauseMs: number): Script {
-  return async (exchange: Exchange) => {
-    await exchange.before(text);
+function pausing(text: string | RegExp, pauseMs: number): Script {
+  return async (exchange) => {
+    await exchange.forward((event) => event.search(text) >= 0);
     await delay(pauseMs);
     await passed(exchange);
   };
