@@ -37,7 +37,7 @@ export const ANSWERS: Record<Asked, string> = {
   stuck: END,
 };
 
-const NOTE = 'abcdefghijklmnopqrstuvwxyz';
+const NOTE = 'a b c d e f g h i j';
 
 export function stallFixtures(): Fixture[] {
   const call = (name: string, args: unknown = {}, id = 'call_1') => ({
@@ -47,7 +47,7 @@ export function stallFixtures(): Fixture[] {
   return [
     answering('plain', 0, { content: PLAIN }),
     answering('everything', 0, {
-      reasoning: 'because of everything',
+      reasoning: 'first second third',
       content: PLAIN,
       ...call('effect', { note: NOTE }),
     }),
@@ -102,7 +102,7 @@ interface Place {
 const PLACES: Place[] = [
   { what: 'before the headers', phase: 'prefill', script: noHeaders, isShown: false },
   { what: 'after the headers', phase: 'prefill', script: headersAlone, isShown: false },
-  { what: 'in mid-reasoning', phase: 'reasoning', script: through('e of e'), isShown: true },
+  { what: 'in mid-reasoning', phase: 'reasoning', script: through('second'), isShown: true },
   { what: 'in mid-text', phase: 'streaming', script: through('beta g'), isShown: true },
   {
     what: 'after a block of text',
@@ -111,7 +111,7 @@ const PLACES: Place[] = [
     isShown: true,
     only: 'anthropic',
   },
-  { what: 'in mid tool arguments', phase: 'streaming', script: through('defghi'), isShown: true },
+  { what: 'in mid tool arguments', phase: 'streaming', script: through(' c d e'), isShown: true },
 ];
 
 const PROVIDERS_OF_SCENES = ['openai-compatible', 'anthropic'] as const;
@@ -184,7 +184,7 @@ export function slowCalls({ gapMs, share, tokens }: Slowness): Slow[] {
     await delay(share * prefill);
     await passed(exchange);
   };
-  const inReasoning = [pausing('veryth', share * reasoning)];
+  const inReasoning = [pausing('third', share * reasoning)];
   const betweenBlocks = [pausing('"content_block_start","index":2', share * thinkingGap)];
   return [
     ...both({ what: 'a late first token, headers held back', asked: 'plain', scripts: [heldBack], requests: 1 }),
