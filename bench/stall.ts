@@ -1,3 +1,4 @@
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   aTokenASecond,
@@ -45,12 +46,20 @@ interface Waste {
  */
 export const measureStalls: Bench = async ({ isShort }) => {
   const scene = await StallScene.set([SHORT_GAP_MS, LONG_GAP_MS]);
+  const lag = monitorEventLoopDelay({ resolution: 5 });
   try {
-    return report(await new StallBench(scene, isShort).run());
+    lag.enable();
+    return report(await new StallBench(scene, isShort).run(), clockErrorMs(lag));
   } finally {
     await scene.end();
   }
 };
+
+/** The provider's side shares a process with the rest of the bench: it may see a request, or note a token, so much too late. */
+function clockErrorMs(lag: IntervalHistogram): number {
+  lag.disable();
+  return Math.round(lag.max / 1e6);
+}
 
 interface Measured {
   faults: Detection[];
@@ -60,15 +69,18 @@ interface Measured {
   problems: string[];
 }
 
-function report({ faults, keepalives, healthy, problems }: Measured) {
+function report({ faults, keepalives, healthy, problems }: Measured, errorMs: number) {
   const detections = [...faults, ...keepalives];
   const overs = detections.map((detection) => detection?.overMs ?? MISSED_MS);
+  const nextMs = Math.max(...detections.map((detection) => detection?.nextMs ?? MISSED_MS));
+  say(
+    `the next request came at most ${nextMs} ms after a detection; what the provider notes is up to ${errorMs} ms late`,
+  );
   const measured = {
     faults: faults.length,
-    early: overs.filter((overMs) => overMs < 0).length,
+    early: overs.filter((overMs) => overMs < -errorMs).length,
     late: overs.filter((overMs) => overMs > OVER_MS).length,
     maxOverMs: Math.max(...overs),
-    maxNextMs: Math.max(...detections.map((detection) => detection?.nextMs ?? MISSED_MS)),
     'healthy.runs': healthy.length,
     'healthy.killed': healthy.filter((isKilled) => isKilled).length,
     'keepalive.runs': keepalives.length,
@@ -76,7 +88,7 @@ function report({ faults, keepalives, healthy, problems }: Measured) {
   };
   const bounds = ['early', 'late', 'healthy.killed', 'keepalive.missed'] as const;
   const broken = bounds.filter((key) => measured[key] > 0).map((key) => `${key} is ${measured[key]}, more than 0`);
-  if (measured.maxNextMs > NEXT_MS) broken.push(`maxNextMs is ${measured.maxNextMs}, more than ${NEXT_MS}`);
+  if (nextMs > NEXT_MS) broken.push(`the next request came ${nextMs} ms after a detection, more than ${NEXT_MS}`);
   return { measured, broken: [...broken, ...problems] };
 }
 
