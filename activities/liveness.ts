@@ -128,7 +128,7 @@ export class Liveness {
     if (dueMs === (this.pending?.dueMs ?? null)) return;
     this.disarm();
     if (dueMs === null) return;
-    const timer = setTimeout(() => this.send(), Math.max(0, dueMs - performance.now()));
+    const timer = setTimeout(() => this.send(dueMs), Math.max(0, dueMs - performance.now()));
     timer.unref();
     this.pending = { dueMs, timer };
   }
@@ -138,9 +138,10 @@ export class Liveness {
     this.pending = null;
   }
 
-  private send(): void {
+  /** Timers fire up to a millisecond early; taken as it is, the last beat would come before its time, and another one follow it. */
+  private send(dueMs: number): void {
     this.pending = null;
-    this.beatMs = performance.now();
+    this.beatMs = Math.max(dueMs, performance.now());
     this.hasMovedSinceBeat = false;
     this.options.beat(this.progress);
     this.arm();

@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.js';
 import { measureCrashes } from './crash.js';
+import { measureStalls } from './stall.js';
 import { measureTurn } from './turn.js';
 
-const BENCHES: Record<string, Bench> = { turn: measureTurn, crash: measureCrashes };
+const BENCHES: Record<string, Bench> = { turn: measureTurn, crash: measureCrashes, stall: measureStalls };
 
 const { values, positionals } = parseArgs({
   options: { json: { type: 'boolean', default: false }, short: { type: 'boolean', default: false } },

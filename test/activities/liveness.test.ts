@@ -367,6 +367,18 @@ describe('an event loop that was busy', () => {
   });
 });
 
+test('a timer that fires a fraction of a millisecond early does not make another beat the last one', () => {
+  const ticking = performance.now.bind(performance);
+  let fractionMs = 0.9;
+  jest.spyOn(performance, 'now').mockImplementation(() => ticking() + fractionMs);
+  const { liveness, beats } = watched({ prefill: T + 1_500 });
+  liveness.enter('prefill');
+  fractionMs = 0.4;
+  pass(10 * T);
+  expect(beats).toHaveLength(1);
+  jest.restoreAllMocks();
+});
+
 test('a clock that is set back or forth moves nothing', () => {
   const { liveness, beats, warnings } = watched();
   liveness.enter('prefill');

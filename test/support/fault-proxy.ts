@@ -10,6 +10,9 @@ export interface SeenRequest {
   atMs: number;
   /** When the client gave up before the reply had ended. */
   abortedAtMs: number | null;
+  /** What of the upstream's reply was passed on so far, and when the newest of it. */
+  passed: string[];
+  passedAtMs: number | null;
 }
 
 /** What happens to one call. Without a script it is passed on whole. */
@@ -24,6 +27,7 @@ export class FaultProxy {
   readonly #upstream: string;
   readonly #server: Server;
   #scripts: Script[] = [];
+  readonly #scriptsOf = new Map<string, Script[]>();
 
   private constructor(upstream: string) {
     this.#upstream = upstream;
@@ -45,8 +49,19 @@ export class FaultProxy {
     this.#scripts.push(...scripts);
   }
 
+  /** The calls to come whose body contains the text, in this order: for calls that run side by side. */
+  nextOf(text: string, ...scripts: Script[]): void {
+    this.#scriptsOf.set(text, scripts);
+  }
+
+  /** The calls so far whose body contains the text. */
+  requestsOf(text: string): SeenRequest[] {
+    return this.requests.filter(({ body }) => body.includes(text));
+  }
+
   reset(): void {
     this.#scripts = [];
+    this.#scriptsOf.clear();
     this.requests.length = 0;
     this.#server.closeAllConnections();
   }
@@ -58,17 +73,23 @@ export class FaultProxy {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const script = this.#scripts.shift() ?? passed;
+    const atMs = Date.now();
     const body = await bodyOf(request);
+    const script = this.#scriptOf(body);
     const { url: path = '/', headers } = request;
-    const seen: SeenRequest = { path, body, headers, atMs: Date.now(), abortedAtMs: null };
+    const seen: SeenRequest = { path, body, headers, atMs, abortedAtMs: null, passed: [], passedAtMs: null };
     this.requests.push(seen);
-    const exchange = new Exchange(this.#upstream, request, body, response);
+    const exchange = new Exchange(this.#upstream, request, seen, response);
     response.once('close', () => {
       if (!response.writableFinished && !exchange.isCut) seen.abortedAtMs = Date.now();
     });
     await script(exchange).catch(() => undefined);
     if (!response.writableEnded && !exchange.isCut) await exchange.gone;
+  }
+
+  #scriptOf(body: string): Script {
+    const [, own] = [...this.#scriptsOf].find(([text]) => body.includes(text)) ?? [];
+    return (own ?? this.#scripts).shift() ?? passed;
   }
 }
 
@@ -89,7 +110,7 @@ export class Exchange {
   constructor(
     private readonly upstream: string,
     private readonly request: IncomingMessage,
-    private readonly body: string,
+    private readonly seen: SeenRequest,
     private readonly response: ServerResponse,
   ) {
     this.gone = new Promise((resolve) => response.once('close', resolve));
@@ -103,22 +124,30 @@ export class Exchange {
 
   /** Passes on events, changed by `change` (an empty text leaves one out), up to the first for which `until` holds; that one stays. */
   async forward(until: (event: string) => boolean = () => false, change = (event: string) => event): Promise<void> {
-    this.#events ??= await this.#ask();
-    for (;;) {
-      this.#held ??= ((await this.#events.next()).value as string | undefined) ?? null;
-      if (this.#held === null || until(this.#held)) return;
-      const event = this.#held;
-      this.#held = null;
-      await this.write(change(event));
+    for (let event = await this.peek(); event !== null && !until(event); event = await this.peek()) {
+      await this.pass(change);
     }
+  }
+
+  /** The next event of the upstream, which stays; `null` at its end. */
+  async peek(): Promise<string | null> {
+    this.#events ??= await this.#ask();
+    this.#held ??= ((await this.#events.next()).value as string | undefined) ?? null;
+    return this.#held;
+  }
+
+  /** Passes on the event that was looked at. */
+  async pass(change = (event: string) => event): Promise<void> {
+    const event = change(this.take());
+    await this.write(event);
+    this.seen.passed.push(event);
+    this.seen.passedAtMs = Date.now();
   }
 
   /** Passes on events up to and with the first that contains the text. */
   async through(text: string): Promise<void> {
     await this.before(text);
-    const event = this.#held ?? '';
-    this.#held = null;
-    await this.write(event);
+    await this.pass();
   }
 
   async before(text: string): Promise<void> {
@@ -177,7 +206,7 @@ export class Exchange {
       const forwarded = ask(this.upstream + url, { method, headers, agent: false }, resolve);
       forwarded.on('error', reject);
       void this.gone.then(() => forwarded.destroy());
-      forwarded.end(this.body);
+      forwarded.end(this.seen.body);
     });
     const { 'content-type': type = 'application/json' } = reply.headers;
     this.response.writeHead(reply.statusCode ?? 502, { 'content-type': type });

@@ -37,6 +37,12 @@ export class TestProviders {
     this.mock.addFixture({ match: {}, response, chunkSize: 6, ...options });
   }
 
+  /** What the provider says to what it is asked; the first that matches. */
+  answers(fixtures: Fixture[]): void {
+    this.mock.clearFixtures();
+    for (const fixture of fixtures) this.mock.addFixture(fixture);
+  }
+
   reset(): void {
     this.mock.clearFixtures();
     this.mock.clearRequests();
