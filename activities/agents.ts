@@ -83,7 +83,7 @@ export function modelAt({ model, fallbackModels = [] }: AgentDefinition, link: n
 
 /** The models of an agent's chain, first choice first. */
 export function chainOf({ model, fallbackModels = [] }: AgentDefinition, defaultModel: string): ModelReference[] {
-  return [model ?? defaultModel, ...fallbackModels];
+  return [model === undefined ? defaultModel : model, ...fallbackModels];
 }
 
 function linksOf(definition: AgentDefinition, defaultModel: string, settings: LivenessSettings): ModelLink[] {

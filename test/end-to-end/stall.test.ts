@@ -146,6 +146,38 @@ testTogether('a call that was refused as busy and then goes silent is resumed al
   expect(requests).toHaveLength(3);
 });
 
+testTogether('a call resumed after it had streamed is not given the time of a first one again', async () => {
+  const keepalives: Script = async (exchange) => {
+    await exchange.headers();
+    await exchange.repeat(': still here\n\n', 200);
+  };
+  const scripts = [silentInText, keepalives];
+  const { outcome, outputs, requests } = await ask({ provider: 'openai-compatible', asked: 'plain', scripts });
+  expect(outcome).toMatchObject({ outcome: 'completed', text: ANSWERS.plain, discardedAttempts: 2 });
+  const [, second, third] = requests;
+  const { streaming, prefill } = stallBudgets(GAP_MS);
+  expect(third!.atMs - second!.atMs).toBeGreaterThanOrEqual(streaming);
+  expect(third!.atMs - second!.atMs).toBeLessThan(prefill);
+  expect(ofKind(outputs, 'StallWarning').map(({ phase, budgetMs }) => [phase, budgetMs])).toEqual([
+    ['streaming', streaming],
+    ['prefill', streaming],
+  ]);
+});
+
+testTogether('the view tells of a call that runs what it has shown', async () => {
+  const session = vigil.session();
+  const asking = ask({ provider: 'openai-compatible', asked: 'plain', scripts: [silentInText] }, session);
+  const { turn } = await until('progress', async () => {
+    const view = await vigil.client.state(session).catch(() => null);
+    return view?.turn?.lastProgress.kind === 'content' && view;
+  });
+  expect(turn!.lastProgress.phase).toBe('streaming');
+  const shown = await vigil.run(['show', session]);
+  expect(shown.stdout).toMatch(/last progress: +content, phase streaming, 20/);
+  expect(shown.stdout).toMatch(/a turn in which nothing moves ends within [\d.]+ min/);
+  await asking;
+});
+
 testTogether('a tool that is stuck is given up once, and the model is told', async () => {
   const { session, outcome, requests } = await ask({ provider: 'openai-compatible', asked: 'stuck', scripts: [] });
   expect(outcome).toMatchObject({ outcome: 'completed', text: ANSWERS.stuck });
@@ -166,6 +198,14 @@ describe('when the resumes are used up', () => {
       const first = await ask({ provider, asked: 'plain', scripts, agent }, session);
       expect(first.outcome).toMatchObject({ outcome: 'timeout', text: '', partial: null });
       expect(first.requests).toHaveLength(tries);
+      const { stall, reason } = first.outcome;
+      expect(stall).toMatchObject({ phase: 'streaming', budgetMs: GAP_MS, tries });
+      expect(stall!.elapsedMs).toBeGreaterThanOrEqual(tries * GAP_MS);
+      expect(reason).toContain(`silent for ${GAP_MS / 1_000} s in phase "streaming"`);
+      const discarded = { discardedAttempts: tries, discardedEstimatedInputTokens: null };
+      expect(first.outcome).toMatchObject(discarded);
+      expect(first.outcome.discardedReceivedChars).toBeGreaterThanOrEqual(tries * 'alpha beta g'.length);
+      expect(first.outputs.at(-1)).toMatchObject({ kind: 'TurnEnded', stall, ...discarded });
       const next = await ask({ provider, asked: 'plain', scripts: [], agent }, session);
       expect(next.outcome).toMatchObject({ outcome: 'completed', text: ANSWERS.plain });
       expect(textOf(next.outputs)).toEqual(['', ANSWERS.plain]);
@@ -198,6 +238,8 @@ describe('a try that the server gave up and that goes on', () => {
         await goOn(exchange).finally(() => (hasGoneOn = true));
       };
       const real: Script = async (exchange) => {
+        // It has begun to think, so it may take its time.
+        await exchange.through('first');
         await until('the zombie to have said all', () => hasGoneOn);
         await delay(300);
         await passed(exchange);

@@ -8,14 +8,20 @@ export function triesLeft({ profile, turn }: SessionState): number {
   return 1 + Math.max(0, profile.resumesPerTurn - turn!.used.resumes);
 }
 
-/** The call with the tries of the dispatch that failed added to those before. */
-export function withTries(state: SessionState, call: Call, failure: CallFailure): Call {
-  if (NEVER_BEGAN.has(failure.type)) return call;
-  return { ...call, tries: (call.tries ?? 0) + (failure.attempt ?? triesLeft(state)) };
+/** The call with the tries of the dispatch that failed added to those before; one that was refused is none. */
+export function withTries(state: SessionState, call: Call, { type, attempt }: CallFailure): Call {
+  const attempts = attempt ?? triesLeft(state);
+  return { ...call, tries: (call.tries ?? 0) + attempts - (REFUSALS.has(type) ? 1 : 0) };
 }
 
-/** Refused at the door. */
-const NEVER_BEGAN: ReadonlySet<CallFailure['type']> = new Set(['ProfileChanged', 'StaleTry', 'AgentUnavailable']);
+/** The provider did no work, or was not asked. */
+const REFUSALS: ReadonlySet<CallFailure['type']> = new Set([
+  'ModelBusy',
+  'ProfileChanged',
+  'StaleTry',
+  'AgentUnavailable',
+  'ScheduleToStartTimeout',
+]);
 
 interface Silence {
   /** That the call was dispatched from. */

@@ -120,27 +120,27 @@ test.each<[string, Transition]>([
   ],
 
   [
-    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart',
     { ...asked, event: recorded },
   ],
   [
-    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart',
     { ...asked, event: finished({ kind: 'repeated', first: record.input.items[0]! }) },
   ],
   [
-    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart',
     { ...asked, event: finished(anAnswer(`${CHAIN}-1.1`)) },
   ],
   [
-    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart',
     { ...asked, before: aSession() },
   ],
   [
-    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart',
     { ...taken(withTools, toolStarves(0)), before: running },
   ],
   [
-    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it',
+    'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart',
     { ...asked, event: taken(withTools, toolStarves(1)).event, before: withTools },
   ],
   [
