@@ -9,6 +9,8 @@ export interface Dependencies {
   agents: ReadonlyMap<string, Agent>;
   /** @throws ModelSpecError when the agent's model cannot be used. */
   modelOf(definition: AgentDefinition): LanguageModelV3;
+  /** IANA zone of wakes that name none. */
+  defaultZone: string;
   /** Names this worker process in the registry of running tries. */
   workerInstance: string;
 }

@@ -21,6 +21,8 @@ export interface Config {
   freezeMs: number;
   /** Whether a supervisor keeps a second worker process loaded, so that a lost one is replaced in a moment. */
   spareWorker: boolean;
+  /** IANA zone of wakes that name none. */
+  timeZone: string;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
 
@@ -39,6 +41,15 @@ export class ConfigError extends Error {
 const text = z.string().trim().min(1);
 const url = text.refine((value) => URL.canParse(value), 'must be an address like https://host/v1');
 const duration = (least: number) => z.coerce.number().int().min(least).max(3_600_000);
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 const SCHEMA = z.object({
   VIGIL_ADDRESS: text.regex(/^[^\s/]+:\d+$/, 'must be host:port').default('127.0.0.1:7233'),
   VIGIL_NAMESPACE: text.default('default'),
@@ -46,6 +57,8 @@ const SCHEMA = z.object({
   VIGIL_STORE: text.default('.vigil/store.db'),
   VIGIL_AGENTS: z.string().default(''),
   VIGIL_MODEL: text.default('demo'),
+  // Of wakes that name no zone. Not the machine's own: workers on different machines must agree.
+  VIGIL_TIME_ZONE: text.refine(isTimeZone, 'must be an IANA time zone like Europe/Paris').default('UTC'),
   VIGIL_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   // A pause of a healthy machine must not look like its end; a recovery cannot be faster than this.
   VIGIL_LEASE_MS: duration(1_000).default(10_000),
@@ -84,6 +97,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     store: /^[a-z]+:\/\//.test(data.VIGIL_STORE) ? data.VIGIL_STORE : resolve(cwd, data.VIGIL_STORE),
     agentFiles: splitPaths(data.VIGIL_AGENTS, cwd),
     model: data.VIGIL_MODEL,
+    timeZone: data.VIGIL_TIME_ZONE,
     logLevel: data.VIGIL_LOG_LEVEL,
     leaseMs: data.VIGIL_LEASE_MS,
     freezeMs: data.VIGIL_FREEZE_MS,

@@ -4,9 +4,18 @@
 export const WORKFLOW_TYPE = 'session';
 export const TASK_QUEUE = 'vigil';
 
-export const SIGNAL = { message: 'message' } as const;
+export const SIGNAL = { message: 'message', reminder: 'reminder' } as const;
 export const QUERY = { state: 'state' } as const;
-export const UPDATE = { resume: 'resume', stop: 'stop', drain: 'drain', undrain: 'undrain' } as const;
+export const UPDATE = {
+  resume: 'resume',
+  stop: 'stop',
+  drain: 'drain',
+  undrain: 'undrain',
+  scheduleWake: 'scheduleWake',
+  editWake: 'editWake',
+  cancelWake: 'cancelWake',
+  close: 'close',
+} as const;
 
 export const SEARCH_ATTRIBUTES = {
   agent: 'VigilAgent',

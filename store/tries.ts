@@ -7,7 +7,14 @@ import { type Call, fenceBegin, fenceWrite, findCall, requireOpen, requireSameIn
 import { saveSession } from './outputs.js';
 import { record } from './record.js';
 import type { Tx } from './schema.js';
-import { assistantEntryId, type BeginTry, type BegunTry, type EntryContent, type FinishTry } from './session-store.js';
+import {
+  assistantEntryId,
+  type BeginTry,
+  type BegunTry,
+  type EntryContent,
+  type FinishTry,
+  SessionClosedError,
+} from './session-store.js';
 import { enterSession, type LockedSession, lockSession } from './sessions.js';
 import { discardStreams, endTries } from './streams.js';
 import { addEntries, appendInputs } from './transcript.js';
@@ -24,6 +31,9 @@ export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<
   if (call) requireSameInput(begin, call);
   const result = resultOf(call);
   if (result) return { kind: 'finished', result };
+  if (session.status === 'closed') {
+    throw new SessionClosedError(`Session ${begin.sessionId} was closed: nothing runs in it any more.`);
+  }
   await fenceBegin(tx, begin, call);
   await requireNotDraining(tx, begin, call);
   const start = await findStart(tx, session, begin);

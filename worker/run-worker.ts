@@ -80,7 +80,12 @@ async function createWorker(
     namespace: config.namespace,
     taskQueue: config.taskQueue,
     workflowBundle: { codePath: bundle },
-    activities: createActivities({ ...rest, modelOf: rememberModels(config), workerInstance: instance }),
+    activities: createActivities({
+      ...rest,
+      modelOf: rememberModels(config),
+      workerInstance: instance,
+      defaultZone: config.timeZone,
+    }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
     maxConcurrentActivityTaskExecutions: 500,

@@ -37,14 +37,31 @@ export function callTool({ input, heartbeatTimeoutMs, maximumAttempts }: Extract
   }).callTool(input);
 }
 
-/** Short, because a long local activity hides signals, updates and queries; what does not fit goes to `recordForSure`. */
-export const recordShortly = proxyLocalActivities<SessionActivities>({
+/** Short, because a long local activity hides signals, updates and queries; what does not fit goes to the activity of the same name in `forSure`. */
+const shortly = proxyLocalActivities<SessionActivities>({
   startToCloseTimeout: '1 second',
   scheduleToCloseTimeout: '1.5 seconds',
   retry: { maximumAttempts: 2, initialInterval: 50 },
-}).record;
+});
 
-export const recordForSure = proxyActivities<SessionActivities>({
+const forSure = proxyActivities<SessionActivities>({
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
-}).record;
+});
+
+export function record({ input }: Extract<Effect, { kind: 'record' }>) {
+  return shortly.record(input).catch(() => forSure.record(input));
+}
+
+export function computeFires({ input }: Extract<Effect, { kind: 'computeFires' }>) {
+  return shortly.computeFires(input).catch(() => forSure.computeFires(input));
+}
+
+/** What cannot be sent for an hour is too late for its due time. */
+export function startSession({ input }: Extract<Effect, { kind: 'startSession' }>) {
+  return proxyActivities<SessionActivities>({
+    startToCloseTimeout: '10 seconds',
+    scheduleToCloseTimeout: '1 hour',
+    retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  }).startSession(input);
+}

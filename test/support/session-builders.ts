@@ -1,4 +1,5 @@
 import type { CallModelResult, ToolCallRef } from '../../protocol/calls.js';
+import { itemIdOf } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, type Profile } from '../../protocol/liveness.js';
 import type { MessageSignal } from '../../protocol/messages.js';
 import type { NewOutput } from '../../protocol/outputs.js';
@@ -148,7 +149,7 @@ export function aToolCall(toolCallId: string, name: string): ToolCallRef {
 /** The store knows the message that opened the turn. */
 export function isRepeat(over: Partial<Extract<CallModelResult, { kind: 'repeated' }>['first']> = {}): Happening {
   return (state) => {
-    const itemId = state.turn!.source.key;
+    const itemId = itemIdOf(state.turn!.source);
     const first = { itemId, fate: 'answered' as const, turnId: 'older-1', contentHash: 'older', ...over };
     return finished(state, { kind: 'repeated', first });
   };
@@ -218,7 +219,8 @@ function toolsOf(state: SessionState): ToolStep[] {
 }
 
 /** Where a session stands, in one word. */
-export function placeOf({ suspended, turn }: SessionState): string {
+export function placeOf({ suspended, turn, closed }: SessionState): string {
+  if (closed) return 'closed';
   return suspended ? 'suspended' : (turn?.step.kind ?? 'idle');
 }
 

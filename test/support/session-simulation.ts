@@ -1,5 +1,5 @@
 import type { CallModelInput, CallModelResult, RecordInput } from '../../protocol/calls.js';
-import type { ItemRecord } from '../../protocol/fates.js';
+import { itemIdOf, type ItemRecord } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, profileVersion, type Profile } from '../../protocol/liveness.js';
 import type { Effect } from '../../workflows/session/effects.js';
 import type { CallFailure, SessionEvent } from '../../workflows/session/events.js';
@@ -440,7 +440,7 @@ function settling(input: CallModelInput, answer: Extract<Completed, { kind: 'ans
   const repeats = new Set(answer.repeats.map((item) => item.itemId));
   const items = settlement.items
     .filter(({ itemId }) => !repeats.has(itemId))
-    .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === source.key ? 'answered' : 'steered' }));
+    .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === itemIdOf(source) ? 'answered' : 'steered' }));
   const usage = addUsage(settlement.usage, answer.usage);
   const ended = { turnId, outcome, reason, source, silent, usage, startedAtMs, endedAtMs };
   const status = queued > 0 ? 'running' : 'idle';

@@ -3,6 +3,7 @@ import { profileVersion } from '../../protocol/liveness.js';
 import { addUsage } from '../../protocol/usage.js';
 import type { Change } from './effects.js';
 import { interrupt } from './drain.js';
+import { closeAgain } from './close.js';
 import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
 import { notice, say, takeOutbox } from './outbox.js';
@@ -115,6 +116,8 @@ export function onModelFailed(state: SessionState, call: Call, failure: CallFail
       return unchanged(suspend(charged, 'transcript_missing', { call, failure, moment }));
     case 'AgentUnavailable':
       return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
+    case 'SessionClosed':
+      return closeAgain(charged, { call, hasBegun: !hasSurelyNotBegun(charged.turn!, call) }, failure, moment);
     case 'HeartbeatTimeout':
       return unchanged(settle(charged, moment.nowMs, 'timeout', failure.message));
     case 'ContextOverflow':
