@@ -4,7 +4,7 @@ import { onCloseRequested } from './close.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import type { CallFailure, Moment, SessionEvent } from './events.js';
-import { onSessionStarted } from './fires.js';
+import { fireDue, onSessionStarted } from './fires.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
 import { notice } from './outbox.js';
@@ -39,7 +39,10 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     }
     case 'modelFailed': {
       const call = callInFlight(state, event);
-      return call ? onModelFailed(inTrouble(state, event.failure.type), call, event.failure, moment) : unchanged(state);
+      if (!call) return unchanged(state);
+      return onTime(inTrouble(state, event.failure.type), moment, (ready) =>
+        onModelFailed(ready, call, event.failure, moment),
+      );
     }
     case 'toolFinished':
       return onToolFinished(state, event.toolCallId);
@@ -91,7 +94,12 @@ function onTimer(state: SessionState, moment: Moment): Change {
   const disarmed = { ...state, timerAtMs: null };
   const step = state.turn?.step;
   if (step?.kind !== 'waiting' || step.untilMs > moment.nowMs || moment.rollOverDue) return unchanged(disarmed);
-  return onWaitOver(disarmed, step.call);
+  return onTime(disarmed, moment, (ready) => onWaitOver(ready, step.call));
+}
+
+/** What may send a call out again says how many items wait, so what is due joins them first. */
+function onTime(state: SessionState, moment: Moment, next: (ready: SessionState) => Change): Change {
+  return andThen(fireDue(state, moment), next);
 }
 
 /** From the store: what it holds becomes the session's transcript, under ids that cannot collide with what it holds. */
