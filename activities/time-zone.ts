@@ -14,7 +14,8 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 
 export function isZone(zone: string): boolean {
   try {
-    return formatOf(zone) !== undefined;
+    formatOf(zone);
+    return true;
   } catch {
     return false;
   }

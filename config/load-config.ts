@@ -44,7 +44,8 @@ const duration = (least: number) => z.coerce.number().int().min(least).max(3_600
 
 function isTimeZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
   } catch {
     return false;
   }

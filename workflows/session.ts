@@ -36,7 +36,7 @@ import type {
 import type { SessionView } from '../protocol/view.js';
 import { callModel, callTool, computeFires, record, startSession } from './activity-proxies.js';
 import { toCallFailure } from './call-failure.js';
-import { isFinished } from './session/advance.js';
+import { isFinished, isQuiet } from './session/advance.js';
 import { answerDrain, answerUndrain } from './session/drain.js';
 import type { Effect } from './session/effects.js';
 import type { SessionEvent } from './session/events.js';
@@ -47,6 +47,9 @@ import { toView } from './session/view.js';
 
 /** A run rolls over at the server's suggestion or at this many events, whichever comes first. */
 const ROLL_OVER_EVENTS = 2_000;
+
+/** A closed session still refuses for so long what was on its way. */
+const CLOSED_LINGER_MS = 1_000;
 
 const stateQuery = defineQuery<SessionView>(QUERY.state);
 const resumeUpdate = defineUpdate<ResumeAnswer, [ResumeInput?]>(UPDATE.resume);
@@ -194,8 +197,18 @@ export async function session(input?: SessionInput<StoredState>): Promise<void> 
   apply({ kind: 'opened' });
   // Who cancels the workflow stops its running turn; the session lives on. Only a termination ends it.
   void CancellationScope.current().cancelRequested.catch(() => apply({ kind: 'stopRequested', turnId: null }));
-  const isOver = () => isRollingOver || isFinished(state);
-  await CancellationScope.nonCancellable(() => condition(() => isOver() && allHandlersFinished()));
+  // A request that came late is still answered, and what follows from it is waited for.
+  const isOver = () => (isRollingOver && isQuiet(state)) || isFinished(state);
+  const isLeaving = () => isOver() && allHandlersFinished();
+  await CancellationScope.nonCancellable(async () => {
+    await condition(isLeaving);
+    // The answer to a close must not share its task with the end: a task that meets news at the end fails, and the answer with it.
+    while (isFinished(state)) {
+      await sleep(CLOSED_LINGER_MS);
+      if (isFinished(state) && allHandlersFinished()) return;
+      await condition(isLeaving);
+    }
+  });
   if (isFinished(state)) return;
   log.debug('rolling over', { historyLength: workflowInfo().historyLength });
   return continueAsNew<typeof session>({ agent: state.agent, state });

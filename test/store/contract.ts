@@ -2,6 +2,7 @@ import { describeBeginning } from './contract/beginning.js';
 import { describeBlobs } from './contract/blobs.js';
 import { describeChains } from './contract/chains.js';
 import { describeClaims } from './contract/claims.js';
+import { describeClosing } from './contract/closing.js';
 import { describeDiscards } from './contract/discards.js';
 import { describeFence } from './contract/fence.js';
 import { describeFinishing } from './contract/finishing.js';
@@ -28,6 +29,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('the fence', () => describeFence(fixture));
     describe('text of discarded tries', () => describeDiscards(fixture));
     describe('a session started anew', () => describeChains(fixture));
+    describe('closing a session', () => describeClosing(fixture));
     describe('tools', () => describeTools(fixture));
     describe('stopping', () => describeStopping(fixture));
     describe('the registry of open tasks', () => describeRegistry(fixture));

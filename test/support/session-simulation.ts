@@ -1,6 +1,7 @@
 import type { CallModelInput, CallModelResult, RecordInput } from '../../protocol/calls.js';
 import { itemIdOf, type ItemRecord } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, profileVersion, type Profile } from '../../protocol/liveness.js';
+import { isQuiet } from '../../workflows/session/advance.js';
 import type { Effect } from '../../workflows/session/effects.js';
 import type { CallFailure, SessionEvent } from '../../workflows/session/events.js';
 import { brokenBy, type Transition } from '../../workflows/session/invariants.js';
@@ -89,7 +90,7 @@ export class SimulatedSession {
   }
 
   step(): void {
-    if (this.isRollingOver && this.requests.size === 0 && this.chance.happens(0.6)) return this.rollOver();
+    if (this.canRollOver() && this.chance.happens(0.6)) return this.rollOver();
     const action = this.chance.weighted<Action>({
       ...{
         send: this.sendWeight,
@@ -122,7 +123,7 @@ export class SimulatedSession {
 
   private settleDown(): void {
     for (let n = 0; n < 5_000; n++) {
-      if (this.isRollingOver) this.rollOver();
+      if (this.canRollOver()) this.rollOver();
       else if (this.state.suspended) this.apply({ kind: 'resumeRequested', fromStore: false });
       else if (this.models.length > 0) this.runModelWell();
       else if (this.tools.length > 0) this.actions.endTool();
@@ -471,6 +472,10 @@ export class SimulatedSession {
 
   private isRollOverDue(): boolean {
     return this.stepsInRun >= this.runLimit;
+  }
+
+  private canRollOver(): boolean {
+    return this.isRollingOver && this.requests.size === 0 && isQuiet(this.state);
   }
 
   private rollOver(): void {

@@ -90,7 +90,8 @@ function rollOver(state: SessionState, moment: Moment): Change {
   return { state, effects: [{ kind: 'continueAsNew' }] };
 }
 
-function isQuiet(state: SessionState): boolean {
+/** Nothing is in flight whose result a continue-as-new would lose. */
+export function isQuiet(state: SessionState): boolean {
   const step = state.turn?.step.kind;
   const isComputing = state.computing.length + state.starting.length > 0;
   return step !== 'calling' && step !== 'tools' && state.recording === null && !isComputing;

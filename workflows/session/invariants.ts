@@ -276,9 +276,8 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
     const isRepeat = event.kind === 'modelFinished' && event.result.kind === 'repeated';
     const isBack = after.queue[0]?.message.id === itemIdOf(turn.source);
-    const isClosed =
-      event.kind === 'modelFailed' && event.failure.type === 'SessionClosed' && before.turn?.callCount === 1;
-    const isElsewhere = settledBy(transition) !== null || isRepeat || isBack || isClosed;
+    const isRefused = after.seen.some(({ id, fate }) => id === itemIdOf(turn.source) && fate === 'refused');
+    const isElsewhere = settledBy(transition) !== null || isRepeat || isBack || isRefused;
     return outcomes.some((ended) => ended.turnId === turn.id) !== isElsewhere;
   },
 };
