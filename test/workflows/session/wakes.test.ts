@@ -24,6 +24,7 @@ import {
   queuedIds,
   receives,
   recorded,
+  resumes,
   rolledOver,
   schedules,
   stops,
@@ -256,6 +257,13 @@ describe('a due wake', () => {
     expect(toldBy(fired)).toMatchObject([{ kind: 'WakeFired', skipped: 1 }, {}]);
   });
 
+  test('that could not begin is told to fire when it does', () => {
+    const suspended = when(after(withWakes({}), timerFires, refill), fails('AgentUnavailable'));
+    expect(kinds(suspended)).toEqual(['Notice', 'WakeDeferred']);
+    expect(queuedIds(suspended.state)).toEqual([item(60_000)]);
+    expect(kinds(when(after(suspended.state, recorded), resumes()))).toContain('WakeFired');
+  });
+
   test('is gone when it is due once', () => {
     const state = after(aSession(), schedules(ONCE), computed(60_000));
     const fired = when(after(state, recorded), timerFires);
@@ -379,6 +387,7 @@ describe('next due times', () => {
     expect(twice.computing).toHaveLength(1);
     const known = when(twice, refill, { nowMs: NOW_MS + 120_000 });
     expect(known.state.wakes[0]!.fires).toMatchObject([{ dueMs: NOW_MS + 180_000 }, { dueMs: NOW_MS + 240_000 }]);
+    expect(wakeOf(known.state).counts).toMatchObject({ fired: 1, skipped: 1 });
     expect(effectOf(known, 'computeFires').input.afterMs).toBe(NOW_MS + 120_000);
   });
 
