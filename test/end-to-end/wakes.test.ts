@@ -104,6 +104,18 @@ test.each([
   });
 });
 
+test('a wake may be years ahead, and one that is due sooner comes first', async () => {
+  const session = vigil.session();
+  await vigil.ask(session, 'ping');
+  const inNineYears = 9 * 365 * 24 * 3_600_000;
+  const { id } = await scheduled(session, { schedule: { kind: 'once', inMs: inNineYears } });
+  const sooner = await scheduled(session, {});
+  await expect(vigil.output(session, 'WakeFired')).resolves.toMatchObject({ wakeId: sooner.id });
+  await vigil.output(session, 'TurnEnded', ({ source }) => source.kind === 'wake');
+  expect((await vigil.client.state(session)).wakes).toMatchObject([{ id, counts: { fired: 0 } }]);
+  await expect(cancel(session, id)).resolves.toMatchObject({ kind: 'cancelled', future: true });
+});
+
 test('a reminder has a turn of its own, once, however often it is delivered', async () => {
   const session = vigil.session();
   const reminder = { reminderId: 'stretch', dueMs: Date.now(), prompt: 'ping' };
