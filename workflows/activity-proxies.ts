@@ -57,11 +57,10 @@ export function computeFires({ input }: Extract<Effect, { kind: 'computeFires' }
   return shortly.computeFires(input).catch(() => forSure.computeFires(input));
 }
 
-/** What cannot be sent for an hour is too late for its due time. */
+/** Bounded by tries: a run that is to roll over waits for it, and without a worker no try is used up. */
 export function startSession({ input }: Extract<Effect, { kind: 'startSession' }>) {
   return proxyActivities<SessionActivities>({
     startToCloseTimeout: '10 seconds',
-    scheduleToCloseTimeout: '1 hour',
-    retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+    retry: { initialInterval: '1 second', maximumAttempts: 6 },
   }).startSession(input);
 }

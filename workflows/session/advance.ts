@@ -42,7 +42,7 @@ function announce(state: SessionState): Change {
  * A run that is about to roll over starts none: the next run hands over what it carried.
  */
 function handOver(state: SessionState, moment: Moment): Change {
-  if (state.recording || !hasToHandOver(state) || (moment.rollOverDue && isQuiet(state))) return unchanged(state);
+  if (state.recording || !hasToHandOver(state) || (moment.rollOverDue && isAlmostQuiet(state))) return unchanged(state);
   const { outcomes, items } = state.unrecorded;
   const { made, told } = state.drainChanges;
   const { state: emptied, outputs } = takeOutbox(state);
@@ -89,6 +89,9 @@ function rollOver(state: SessionState, moment: Moment): Change {
   if (!moment.rollOverDue || !isQuiet(state)) return unchanged(state);
   return { state, effects: [{ kind: 'continueAsNew' }] };
 }
+
+/** Due times are known in a moment, so nothing is begun that the run would have to wait for. */
+const isAlmostQuiet = (state: SessionState): boolean => isQuiet({ ...state, computing: [] });
 
 /** Nothing is in flight whose result a continue-as-new would lose. */
 export function isQuiet(state: SessionState): boolean {

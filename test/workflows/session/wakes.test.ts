@@ -401,6 +401,15 @@ describe('next due times', () => {
   });
 });
 
+test('a request that comes when the run rolls over is answered first, and begins nothing else', () => {
+  const waiting = when(aSession(), receives('m1'), { rollOverDue: true });
+  expect(effectsOf(waiting, 'continueAsNew')).toHaveLength(1);
+  const asked = when(waiting.state, schedules(EVERY_MINUTE), { rollOverDue: true });
+  expect(asked.effects.map(({ kind }) => kind)).toEqual(['computeFires']);
+  const answered = when(asked.state, computed(60_000), { rollOverDue: true });
+  expect(answered.effects.map(({ kind }) => kind)).toEqual(['answer', 'continueAsNew']);
+});
+
 describe('expiry', () => {
   test('ends the wake, and is announced', () => {
     const state = withWakes({ expiresAtMs: NOW_MS + 90_000 });
