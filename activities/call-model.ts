@@ -2,7 +2,7 @@ import { Context, type Info } from '@temporalio/activity';
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import { createHash } from 'node:crypto';
 import type { CallModelInput, CallModelResult, RecordInput, ToolCallRef, TryRef } from '../protocol/calls.js';
-import type { ItemRecord } from '../protocol/fates.js';
+import { itemIdOf, type ItemRecord } from '../protocol/fates.js';
 import type { NewOutput, OutputBody } from '../protocol/outputs.js';
 import { LIMITS } from '../protocol/limits.js';
 import {
@@ -286,7 +286,11 @@ class ModelTry {
     const isRepeat = (itemId: string) => repeats.some((repeat) => repeat.itemId === itemId);
     const fates = items
       .filter(({ itemId }) => !isRepeat(itemId))
-      .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === source.key ? 'answered' : 'steered' }));
+      .map((item): ItemRecord => ({
+        ...item,
+        turnId,
+        fate: item.itemId === itemIdOf(source) ? 'answered' : 'steered',
+      }));
     const status = queued > 0 ? 'running' : 'idle';
     return { sessionId, chain, agent, status, queued, outputs: [], outcomes: [outcome], items: fates };
   }

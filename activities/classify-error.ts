@@ -12,6 +12,7 @@ import type { FailureDetails, FailureType } from '../protocol/failures.js';
 import { LIMITS } from '../protocol/limits.js';
 import type { Profile } from '../protocol/liveness.js';
 import {
+  SessionClosedError,
   SessionDrainingError,
   StaleTryError,
   StoreUnavailableError,
@@ -90,6 +91,7 @@ function makeFailure(
 function classify(error: unknown): Verdict {
   const message = messageOf(error);
   if (error instanceof StaleTryError) return { type: 'StaleTry', message };
+  if (error instanceof SessionClosedError) return { type: 'SessionClosed', message };
   if (error instanceof SessionDrainingError) return { type: 'SessionDraining', message };
   if (error instanceof StoreUnavailableError) return { type: 'StoreUnavailable', message };
   if (error instanceof TranscriptMissingError) return { type: 'TranscriptMissing', message };

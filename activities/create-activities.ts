@@ -3,6 +3,8 @@ import { AccountGates } from './account-gates.js';
 import { createCallModel } from './call-model.js';
 import { createCallTool } from './call-tool.js';
 import { ClosedCallWatch } from './closed-call-watch.js';
+import { computeFires } from './compute-fires.js';
+import { startSession } from './start-session.js';
 import type { Dependencies } from './dependencies.js';
 import { createRecord } from './record.js';
 
@@ -14,5 +16,7 @@ export function createActivities(dependencies: Dependencies): SessionActivities 
     callModel: createCallModel({ ...dependencies, gates }, watch),
     callTool: createCallTool(dependencies, watch),
     record: createRecord(dependencies),
+    computeFires: (input) => Promise.resolve(computeFires(input, dependencies.defaultZone)),
+    startSession,
   };
 }

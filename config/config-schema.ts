@@ -51,6 +51,12 @@ export const SETTINGS = z.strictObject({
     .default('demo')
     .describe('The model of agents that name none: demo, openai:MODEL, anthropic:MODEL or URL#MODEL.'),
   providers: PROVIDERS.prefault({}).describe('Where models are asked. Their API keys belong in the environment.'),
+  timeZone: text
+    .refine(isTimeZone, 'must be an IANA time zone like Europe/Paris')
+    .default('UTC')
+    .describe(
+      'The IANA time zone of wakes that name none. Not that of the machine: workers on different machines must agree.',
+    ),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('What workers log.'),
   worker: WORKER.prefault({}).describe('Worker processes and their supervisors.'),
   liveness: LIVENESS.prefault({}).describe('When silence counts as a stall, and what bounds a turn.'),
@@ -101,6 +107,15 @@ export function knobsOf(schema: JsonSchema, path: readonly string[] = []): KnobO
   if (typeof additionalProperties === 'object') return knobsOf(additionalProperties, [...path, '*']);
   if (properties === undefined) return [{ path, schema }];
   return Object.entries(properties).flatMap(([name, inner]) => knobsOf(inner, [...path, name]));
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Whether an address carries a user's name or password. */

@@ -25,6 +25,7 @@ export const VARIABLES = {
   VIGIL_MODEL: { path: ['model'], parse: asText },
   OPENAI_BASE_URL: { path: ['providers', 'openaiBaseUrl'], parse: asText },
   ANTHROPIC_BASE_URL: { path: ['providers', 'anthropicBaseUrl'], parse: asText },
+  VIGIL_TIME_ZONE: { path: ['timeZone'], parse: asText },
   VIGIL_LOG_LEVEL: { path: ['logLevel'], parse: asText },
   VIGIL_LEASE_MS: { path: ['worker', 'leaseMs'], parse: asNumber },
   VIGIL_FREEZE_MS: { path: ['worker', 'freezeMs'], parse: asNumber },

@@ -25,6 +25,8 @@ export interface Config {
   freezeMs: number;
   /** Whether a supervisor keeps a second worker process loaded, so that a lost one is replaced in a moment. */
   spareWorker: boolean;
+  /** IANA zone of wakes that name none. */
+  timeZone: string;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
   liveness: LivenessConfig;
 }
@@ -42,12 +44,14 @@ export interface ProviderKeys {
  * @throws ConfigError that lists every problem.
  */
 export function loadConfig(sources: ConfigSources): Config {
-  const { connection, store, agents, model, providers, logLevel, worker, liveness } = settingsOf(layersOf(sources));
+  const { connection, store, agents, model, providers, timeZone, logLevel, worker, liveness } = settingsOf(
+    layersOf(sources),
+  );
   const { environment, cwd } = sources;
   return Object.freeze({
     ...connection,
     ...worker,
-    ...{ model, logLevel, liveness },
+    ...{ model, timeZone, logLevel, liveness },
     store: resolveStore(cwd, store),
     agentFiles: agents.map((path) => resolve(cwd, path)),
     providers: {

@@ -81,6 +81,15 @@ function take(transcript: Transcript, output: Output): Transcript {
     case 'TurnEnded':
       return inTurn(next, output.turnId, (turn) => end(turn, output));
     case 'MessageReceived':
+    case 'ReminderReceived':
+    case 'WakeScheduled':
+    case 'WakeFired':
+    case 'WakeDeferred':
+    case 'WakeSkipped':
+    case 'WakeCancelled':
+    case 'WakeExpired':
+    case 'WakeDisabled':
+    case 'SessionClosed':
     case 'ReasoningDelta':
     case 'StallWarning':
     case 'Usage':

@@ -112,7 +112,7 @@ export interface TurnOutcome {
 }
 
 /** Session status as lists show it. */
-export type SessionStatus = 'idle' | 'running' | 'suspended';
+export type SessionStatus = 'idle' | 'running' | 'suspended' | 'closed';
 
 export interface RecordInput {
   sessionId: string;

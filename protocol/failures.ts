@@ -19,6 +19,8 @@ export const FAILURE_TYPES = [
   'WorkerLost',
   /** The session drains, and this was not the first try of its call. */
   'SessionDraining',
+  /** The session was closed; what writes to it later does not open it again. */
+  'SessionClosed',
   /** A newer try of the same call exists, or the call is closed. */
   'StaleTry',
   /** The session assumed another profile than this worker's; carries the profile. */

@@ -8,10 +8,34 @@ export type Fate = (typeof FATES)[number];
 export const OUTCOMES = ['completed', 'failed', 'aborted', 'timeout', 'interrupted'] as const;
 export type OutcomeKind = (typeof OUTCOMES)[number];
 
-/** What started a turn; `key` is the item's id. */
+/**
+ * What started a turn. `key` is a message's id, `wakeId:dueMs` or `reminderId:dueMs`.
+ */
 export interface TurnSource {
-  kind: 'message';
+  kind: 'message' | 'wake' | 'reminder';
   key: string;
+}
+
+/** Prefixes of item ids that messages must not have, so that kinds of items are never confused. */
+export const RESERVED_ID_PREFIXES = ['wake:', 'reminder:'] as const;
+
+/** The id under which the item that started a turn is remembered: a message's own, `wake:<key>` or `reminder:<key>`. */
+export function itemIdOf({ kind, key }: TurnSource): string {
+  return kind === 'message' ? key : `${kind}:${key}`;
+}
+
+/** The kind of an item, and its key, by its id. */
+export function sourceOf(itemId: string): TurnSource {
+  for (const kind of ['wake', 'reminder'] as const) {
+    if (itemId.startsWith(`${kind}:`)) return { kind, key: itemId.slice(kind.length + 1) };
+  }
+  return { kind: 'message', key: itemId };
+}
+
+/** Splits the key of a wake's or reminder's item; ids may hold colons, due times do not. */
+export function occurrenceOf(key: string): { id: string; dueMs: number } {
+  const colon = key.lastIndexOf(':');
+  return { id: key.slice(0, colon), dueMs: Number(key.slice(colon + 1)) };
 }
 
 /** What the session did with an item at the moment it read it, or, for a repeat, what became of the first one. */
@@ -23,7 +47,7 @@ export type Disposition =
   | { kind: 'refused'; reason: RefusalReason; message: string }
   | { kind: 'duplicate'; fate: Fate | 'pending'; turnId: string | null; contentDiffers: boolean };
 
-export type RefusalReason = 'queue_full' | 'session_suspended';
+export type RefusalReason = 'queue_full' | 'session_suspended' | 'session_busy' | 'session_closed';
 
 /** What is known of an item: for a client that asks again, and for a repeat of the item. */
 export interface ItemRecord {

@@ -10,3 +10,4 @@ export * from './outputs.js';
 export * from './session-input.js';
 export * from './usage.js';
 export * from './view.js';
+export * from './wakes.js';

@@ -27,6 +27,20 @@ export const LIMITS = {
   toolCallsPerCall: 200,
   /** Characters of a tool result that are shown to the model; the whole is stored. */
   toolResultChars: 32 * 1024,
+  wakesPerSession: 50,
+  /** UTF-8 bytes of a wake's prompt that the session keeps; a longer one is stored first and kept by reference. */
+  wakePromptBytes: 2 * 1024,
+  /** Milliseconds between two due times of an interval. */
+  wakeIntervalMs: 5_000,
+  /** Milliseconds ahead that a wake may be due: ten years. */
+  wakeHorizonMs: 10 * 366 * 24 * 3_600_000,
+  wakeJitterMs: 3_600_000,
+  /** Characters of a cron expression, a zone or an actor's name. */
+  wakeWordChars: 100,
+  /** Failed turns in a row that disable a recurring wake. */
+  wakeFailures: 5,
+  /** Keys of removed wakes that a session remembers with who removed them; the oldest is forgotten, and the answer says so. */
+  removedWakeKeys: 100,
   /** Characters of an error message that enters history or the journal. */
   reasonChars: 2_000,
 } as const;

@@ -7,9 +7,18 @@ export const TASK_QUEUE = 'vigil';
 /** Where calls run that are under suspicion of killing their workers: alone. */
 export const apartQueue = (taskQueue: string): string => `${taskQueue}-apart`;
 
-export const SIGNAL = { message: 'message' } as const;
+export const SIGNAL = { message: 'message', reminder: 'reminder' } as const;
 export const QUERY = { state: 'state' } as const;
-export const UPDATE = { resume: 'resume', stop: 'stop', drain: 'drain', undrain: 'undrain' } as const;
+export const UPDATE = {
+  resume: 'resume',
+  stop: 'stop',
+  drain: 'drain',
+  undrain: 'undrain',
+  scheduleWake: 'scheduleWake',
+  editWake: 'editWake',
+  cancelWake: 'cancelWake',
+  close: 'close',
+} as const;
 
 export const SEARCH_ATTRIBUTES = {
   agent: 'VigilAgent',

@@ -1,6 +1,7 @@
-import type { Disposition, OutcomeKind, TurnSource } from './fates.js';
+import { type Disposition, occurrenceOf, type OutcomeKind, sourceOf, type TurnSource } from './fates.js';
 import type { Phase, Stall } from './liveness.js';
 import type { Discards, Usage } from './usage.js';
+import type { Fire } from './wakes.js';
 
 /** A try of a model call: dispatches are counted by the session, attempts by Temporal; compared in this order. */
 export interface TryNumber {
@@ -25,10 +26,19 @@ export type NoticeCode =
   | 'session_restarted'
   | 'session_draining'
   | 'session_undrained'
+  | 'session_closed'
   | 'input_not_supported';
 
 interface OfTurn {
   turnId: string;
+}
+
+interface OfWake {
+  wakeId: string;
+}
+
+interface OfOccurrence extends OfWake {
+  dueMs: number;
 }
 
 interface OfTry extends OfTurn {
@@ -39,6 +49,41 @@ interface OfTry extends OfTurn {
 /** What a session tells its clients, without the envelope that the journal adds. One discriminant: `kind`. */
 export type OutputBody =
   | { kind: 'MessageReceived'; messageId: string; disposition: Disposition }
+  /** The same for a reminder from outside. */
+  | { kind: 'ReminderReceived'; reminderId: string; dueMs: number; disposition: Disposition }
+  /** A wake was made, or changed (`replaced`). */
+  | ({
+      kind: 'WakeScheduled';
+      wakeKey: string | null;
+      schedule: string;
+      zone: string;
+      fires: Fire[];
+      replaced: boolean;
+    } & OfWake)
+  /** An occurrence has its turn, or, with another target, was sent to a session. `skipped`: due times before it that started nothing, over the wake's life. */
+  | ({ kind: 'WakeFired'; lateMs: number; skipped: number; turnId?: string; sessionId?: string } & OfOccurrence)
+  /** An occurrence waits for its turn. Said once. */
+  | ({ kind: 'WakeDeferred'; position: number } & OfOccurrence)
+  /**
+   * A due time starts nothing: nobody was there in time, or no other session could be started for it. `still_pending`, an occurrence of
+   * the same wake that has not ended, is said of a wake without further due times; other wakes only count those.
+   */
+  | ({ kind: 'WakeSkipped'; lateMs: number; reason: 'too_late' | 'still_pending' | 'not_started' } & OfOccurrence)
+  | ({
+      kind: 'WakeCancelled';
+      by: string;
+      /** The item of an occurrence that waited. */
+      withdrawn: string | null;
+      /** The turn of an occurrence that ran, and whether it was stopped. */
+      running: string | null;
+      stopped: boolean;
+    } & OfWake)
+  /** Its time is over. */
+  | ({ kind: 'WakeExpired'; expiredAtMs: number } & OfWake)
+  /** It stays listed and fires no more until it is edited or scheduled again. */
+  | ({ kind: 'WakeDisabled'; reason: string } & OfWake)
+  /** The last output of a session: what it ended. */
+  | { kind: 'SessionClosed'; by: string; wakes: string[]; items: string[]; interrupted: string | null }
   | ({ kind: 'TurnStarted'; source: TurnSource; silent: boolean; why: string } & OfTurn)
   | ({ kind: 'TextDelta'; text: string } & OfTry)
   | ({ kind: 'ReasoningDelta'; text: string } & OfTry)
@@ -89,4 +134,12 @@ export const UNFILTERABLE_KINDS: readonly OutputKind[] = ['TextStreamDiscarded',
  */
 export function withDefaults(output: Output): Output {
   return output.kind === 'TurnEnded' ? { ...output, partial: output.partial ?? null } : output;
+}
+
+/** What the sender of an item is told of it. */
+export function toReceived(itemId: string, disposition: Disposition): OutputBody {
+  const { kind, key } = sourceOf(itemId);
+  if (kind !== 'reminder') return { kind: 'MessageReceived', messageId: itemId, disposition };
+  const { id, dueMs } = occurrenceOf(key);
+  return { kind: 'ReminderReceived', reminderId: id, dueMs, disposition };
 }

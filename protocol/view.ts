@@ -2,6 +2,7 @@ import type { OutcomeKind, TurnSource } from './fates.js';
 import type { Phase, Profile } from './liveness.js';
 import type { Usage } from './usage.js';
 import type { SessionStatus } from './calls.js';
+import type { WakeView } from './wakes.js';
 
 /** Answer of the `state` query: the session's control state, without content. */
 export interface SessionView {
@@ -12,7 +13,9 @@ export interface SessionView {
   /** No turn begins, and a call that breaks is not tried again. */
   draining: boolean;
   turn: TurnView | null;
-  queue: { id: string; kind: 'message' }[];
+  /** What waits, in its order; ids are item ids, as in `itemIdOf`. */
+  queue: { id: string; kind: TurnSource['kind'] }[];
+  wakes: WakeView[];
   head: string | null;
   turns: number;
   usage: Usage;

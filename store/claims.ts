@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { AppendItem } from '../protocol/calls.js';
 import type { ItemRecord } from '../protocol/fates.js';
-import type { NewOutput } from '../protocol/outputs.js';
+import { type NewOutput, toReceived } from '../protocol/outputs.js';
 import type { Db, ItemsTable, Tx } from './schema.js';
 import type { BeginTry } from './session-store.js';
 
@@ -95,7 +95,7 @@ export async function takeItems(tx: Tx, { sessionId }: BeginTry, { taken }: Clai
 /** Tells whoever sent the message again what became of it. */
 export function repeatOutput({ callId }: BeginTry, place: number, { first, contentDiffers }: Repeat): NewOutput {
   const disposition = { kind: 'duplicate' as const, fate: first.fate, turnId: first.turnId, contentDiffers };
-  return { kind: 'MessageReceived', key: `${callId}/repeat.${place}`, messageId: first.itemId, disposition };
+  return { ...toReceived(first.itemId, disposition), key: `${callId}/repeat.${place}` };
 }
 
 export async function findItem(db: Db, sessionId: string, itemId: string): Promise<ItemRecord | null> {

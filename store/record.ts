@@ -24,7 +24,9 @@ export async function record(tx: Tx, input: RecordInput, nowMs: number): Promise
   }
   const turns = ended.length > 0 ? { turns: session.turns + ended.length } : {};
   const written = await saveSession(tx, session, outputs, turns, nowMs);
-  if (await isLatest(tx, session, input, written > 0)) await project(tx, input, newestOf(ended));
+  if (input.status === 'closed' || (await isLatest(tx, session, input, written > 0))) {
+    await project(tx, session, input, newestOf(ended));
+  }
 }
 
 /**
@@ -40,8 +42,13 @@ async function isLatest(tx: Tx, session: LockedSession, input: RecordInput, brou
 }
 
 /** `running` is shown by the try that begins: what a record says of it may be over, for the turn's last call ends it without a record. */
-async function project(tx: Tx, { sessionId, agent, status, queued }: RecordInput, ended?: TurnOutcome): Promise<void> {
-  const stands: Partial<SessionsTable> = status === 'running' ? {} : { status };
+async function project(
+  tx: Tx,
+  session: LockedSession,
+  { sessionId, agent, status, queued }: RecordInput,
+  ended?: TurnOutcome,
+): Promise<void> {
+  const stands: Partial<SessionsTable> = status === 'running' || session.status === 'closed' ? {} : { status };
   const outcome: Partial<SessionsTable> = ended
     ? { last_outcome: ended.outcome, last_turn_started_at_ms: ended.startedAtMs }
     : {};

@@ -15,7 +15,7 @@ import type { Discards, Usage } from '../protocol/usage.js';
  * I5 A store that is locked, full, corrupt or gone throws `StoreUnavailableError`; the caller decides how long to go on.
  */
 export interface SessionStore {
-  /** Opens a try: dedupe, fence, inputs, outputs known at dispatch and the registry row, before anything is paid. Throws `SessionDrainingError` when the session drains and the call was tried before. */
+  /** Opens a try: dedupe, fence, inputs, outputs known at dispatch and the registry row, before anything is paid. Throws `SessionDrainingError` when the session drains and the call was tried before, `SessionClosedError` when the session was closed. */
   beginTry(begin: BeginTry): Promise<BegunTry>;
   /** Adds what a running try streamed, and what it has shown of itself so far. Fenced. */
   appendTryOutputs(tryRef: TryRef, outputs: NewOutput[], evidence?: Evidence): Promise<void>;
@@ -54,6 +54,7 @@ export interface SessionStore {
    * of the ended turns. Text that an unfinished call showed is taken back, but of a stopped turn it stays, as the outcome's `partial`.
    * The first outcome of a turn stands. A record that brings nothing new, or outcomes of older turns than the newest known, leaves the
    * projection alone; none makes it `running`, which is what beginning a try does.
+   * A session that was recorded as `closed` stays so.
    */
   record(input: RecordInput): Promise<void>;
 
@@ -365,6 +366,11 @@ export class StaleTryError extends Error {
 /** The call was tried before, and its session drains: it is not tried again. */
 export class SessionDrainingError extends Error {
   override name = 'SessionDrainingError';
+}
+
+/** The session was closed, for good: what started its workflow again does not open it. */
+export class SessionClosedError extends Error {
+  override name = 'SessionClosedError';
 }
 
 export class TranscriptMissingError extends Error {

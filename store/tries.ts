@@ -17,6 +17,7 @@ import {
   type EntryContent,
   type FinishTry,
   type TryEnd,
+  SessionClosedError,
 } from './session-store.js';
 import { enterSession, type LockedSession, lockSession } from './sessions.js';
 import { discardsOf, endTries, isSameTry, type StoredTry, triesOf } from './streams.js';
@@ -34,6 +35,9 @@ export async function beginTry(tx: Tx, begin: BeginTry, nowMs: number): Promise<
   if (call) requireSameInput(begin, call);
   const result = resultOf(call);
   if (result) return { kind: 'finished', result };
+  if (session.status === 'closed') {
+    throw new SessionClosedError(`Session ${begin.sessionId} was closed: nothing runs in it any more.`);
+  }
   await fenceBegin(tx, begin, call);
   await requireNotDraining(tx, begin, call);
   const start = await findStart(tx, session, begin);

@@ -76,7 +76,12 @@ async function createWorker(
     ...(isApart
       ? { taskQueue: apartQueue(config.taskQueue) }
       : { taskQueue: config.taskQueue, workflowBundle: { codePath: bundle } }),
-    activities: createActivities({ ...rest, modelOf: rememberModels(config), workerInstance: instance }),
+    activities: createActivities({
+      ...rest,
+      modelOf: rememberModels(config),
+      workerInstance: instance,
+      defaultZone: config.timeZone,
+    }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
     maxConcurrentActivityTaskExecutions: isApart ? 1 : 500,

@@ -50,14 +50,30 @@ function placeOf({ isApart }: { isApart?: true }): { taskQueue?: string } {
   return isApart ? { taskQueue: apartQueue(workflowInfo().taskQueue) } : {};
 }
 
-/** Short, because a long local activity hides signals, updates and queries; what does not fit goes to `recordForSure`. */
-export const recordShortly = proxyLocalActivities<SessionActivities>({
+/** Short, because a long local activity hides signals, updates and queries; what does not fit goes to the activity of the same name in `forSure`. */
+const shortly = proxyLocalActivities<SessionActivities>({
   startToCloseTimeout: '1 second',
   scheduleToCloseTimeout: '1.5 seconds',
   retry: { maximumAttempts: 2, initialInterval: 50 },
-}).record;
+});
 
-export const recordForSure = proxyActivities<SessionActivities>({
+const forSure = proxyActivities<SessionActivities>({
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
-}).record;
+});
+
+export function record({ input }: Extract<Effect, { kind: 'record' }>) {
+  return shortly.record(input).catch(() => forSure.record(input));
+}
+
+export function computeFires({ input }: Extract<Effect, { kind: 'computeFires' }>) {
+  return shortly.computeFires(input).catch(() => forSure.computeFires(input));
+}
+
+/** Bounded by tries: a run that is to roll over waits for it, and without a worker no try is used up. */
+export function startSession({ input }: Extract<Effect, { kind: 'startSession' }>) {
+  return proxyActivities<SessionActivities>({
+    startToCloseTimeout: '10 seconds',
+    retry: { initialInterval: '1 second', maximumAttempts: 6 },
+  }).startSession(input);
+}

@@ -24,9 +24,19 @@ import {
   type StopInput,
   type UndrainAnswer,
 } from '../protocol/session-input.js';
+import type {
+  CancelWakeAnswer,
+  CancelWakeInput,
+  CloseAnswer,
+  CloseInput,
+  EditWakeInput,
+  ScheduleWakeInput,
+  WakeAnswer,
+} from '../protocol/wakes.js';
 import type { SessionView } from '../protocol/view.js';
-import { callModel, callTool, recordForSure, recordShortly } from './activity-proxies.js';
+import { callModel, callTool, computeFires, record, startSession } from './activity-proxies.js';
 import { toCallFailure } from './call-failure.js';
+import { isFinished, isQuiet } from './session/advance.js';
 import { answerDrain, answerUndrain } from './session/drain.js';
 import type { Effect } from './session/effects.js';
 import type { SessionEvent } from './session/events.js';
@@ -38,11 +48,20 @@ import { toView } from './session/view.js';
 /** A run rolls over at the server's suggestion or at this many events, whichever comes first. */
 const ROLL_OVER_EVENTS = 2_000;
 
+/** A closed session still refuses for so long what was on its way. */
+const CLOSED_LINGER_MS = 1_000;
+
 const stateQuery = defineQuery<SessionView>(QUERY.state);
 const resumeUpdate = defineUpdate<ResumeAnswer, [ResumeInput?]>(UPDATE.resume);
 const stopUpdate = defineUpdate<StopAnswer, [StopInput?]>(UPDATE.stop);
 const drainUpdate = defineUpdate<DrainAnswer>(UPDATE.drain);
 const undrainUpdate = defineUpdate<UndrainAnswer>(UPDATE.undrain);
+const scheduleWakeUpdate = defineUpdate<WakeAnswer, [ScheduleWakeInput]>(UPDATE.scheduleWake);
+const editWakeUpdate = defineUpdate<WakeAnswer, [EditWakeInput]>(UPDATE.editWake);
+const cancelWakeUpdate = defineUpdate<CancelWakeAnswer, [CancelWakeInput]>(UPDATE.cancelWake);
+const closeUpdate = defineUpdate<CloseAnswer, [CloseInput?]>(UPDATE.close);
+
+type Answers = Extract<Effect, { kind: 'answer' }>['answer'];
 
 /**
  * The durable shell of a session: turns what arrives into events, applies each at once through `transition`, and does the effects.
@@ -51,13 +70,15 @@ const undrainUpdate = defineUpdate<UndrainAnswer>(UPDATE.undrain);
  * I2 The state and the effect runner exist before the first handler: pending signals are applied while the default handler registers.
  * I3 Exactly one default signal handler, so that signals of different names keep their order; it registers before any update.
  * I4 Each call in flight has a scope of its own; a cancelled call may still report, and the core knows that it is not in flight.
- * I5 The run ends only by continue-as-new, at a moment when nothing is in flight and every handler has answered.
+ * I5 The run ends by continue-as-new, or when its session is closed; at a moment when nothing is in flight and every handler has answered.
  */
-export async function session(input?: SessionInput<StoredState>): Promise<never> {
+export async function session(input?: SessionInput<StoredState>): Promise<void> {
   let state = initialState(input);
   let isRollingOver = false;
   let timer: CancellationScope | null = null;
+  let requestCount = 0;
   const inFlight = new Map<string, CancellationScope>();
+  const answers = new Map<string, (answer: Answers) => void>();
   // A cancel of the workflow must not reach what it runs: only the core ends calls, and records are never given up.
   const shield = new CancellationScope({ cancellable: false });
 
@@ -97,14 +118,31 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
         for (const id of effect.ids) inFlight.get(id)?.cancel();
         return;
       case 'record':
-        void shield
-          .run(() => recordShortly(effect.input).catch(() => recordForSure(effect.input)))
-          .then(() => apply({ kind: 'recorded' }));
+        void shield.run(() => record(effect)).then(() => apply({ kind: 'recorded' }));
         return;
       case 'armTimer':
         timer?.cancel();
         timer = effect.atMs === null ? null : armTimer(shield, effect.atMs, () => apply({ kind: 'timerFired' }));
         return;
+      case 'answer':
+        answers.get(effect.requestId)?.(effect.answer);
+        answers.delete(effect.requestId);
+        return;
+      case 'computeFires': {
+        const { id } = effect;
+        void shield.run(() => computeFires(effect)).then((result) => apply({ kind: 'firesComputed', id, result }));
+        return;
+      }
+      case 'startSession': {
+        const { key } = effect;
+        void shield
+          .run(() => startSession(effect))
+          .then(
+            () => apply({ kind: 'sessionStarted', key, problem: null }),
+            (error: unknown) => apply({ kind: 'sessionStarted', key, problem: toCallFailure(error).message }),
+          );
+        return;
+      }
       case 'setAttention':
         upsertSearchAttributes({ [SEARCH_ATTRIBUTES.attention]: [effect.attention] });
         return;
@@ -114,6 +152,19 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
       default:
         effect satisfies never;
     }
+  };
+
+  /** Asks the core, whose `answer` may come with a later event. */
+  const ask = <Answer extends Answers>(
+    kind: Extract<SessionEvent, { requestId: string }>['kind'],
+    input: unknown,
+  ): Promise<Answer> => {
+    requestCount += 1;
+    const requestId = `request-${requestCount}`;
+    // The core answers each kind of request with its own kind of answer.
+    const answer = new Promise<Answer>((resolve) => answers.set(requestId, (given) => resolve(given as Answer)));
+    apply({ kind, requestId, input });
+    return answer;
   };
 
   setDefaultSignalHandler((name, ...args) => apply({ kind: 'signalReceived', name, args }));
@@ -138,12 +189,28 @@ export async function session(input?: SessionInput<StoredState>): Promise<never>
     apply({ kind: 'undrainRequested' });
     return answer;
   });
+  setHandler(scheduleWakeUpdate, (wake) => ask('wakeScheduleRequested', wake));
+  setHandler(editWakeUpdate, (change) => ask('wakeEditRequested', change));
+  setHandler(cancelWakeUpdate, (wake) => ask('wakeCancelRequested', wake));
+  setHandler(closeUpdate, (options) => ask('closeRequested', options));
   setHandler(stateQuery, () => toView(state, workflowInfo().historyLength));
 
   apply({ kind: 'opened' });
   // Who cancels the workflow stops its running turn; the session lives on. Only a termination ends it.
   void CancellationScope.current().cancelRequested.catch(() => apply({ kind: 'stopRequested', turnId: null }));
-  await CancellationScope.nonCancellable(() => condition(() => isRollingOver && allHandlersFinished()));
+  // A request that came late is still answered, and what follows from it is waited for.
+  const isOver = () => (isRollingOver && isQuiet(state)) || isFinished(state);
+  const isLeaving = () => isOver() && allHandlersFinished();
+  await CancellationScope.nonCancellable(async () => {
+    await condition(isLeaving);
+    // The answer to a close must not share its task with the end: a task that meets news at the end fails, and the answer with it.
+    while (isFinished(state)) {
+      await sleep(CLOSED_LINGER_MS);
+      if (isFinished(state) && allHandlersFinished()) return;
+      await condition(isLeaving);
+    }
+  });
+  if (isFinished(state)) return;
   log.debug('rolling over', { historyLength: workflowInfo().historyLength });
   return continueAsNew<typeof session>({ agent: state.agent, state });
 }

@@ -115,6 +115,14 @@ test('a resume is refused while the session drains, with a failure that ends the
   await first.end;
 });
 
+test('a call of a closed session is refused before anything is asked, with a failure that ends it', async () => {
+  const { model, proxy } = providers.get('openai');
+  await world.store.record(aRecord({ status: 'closed' }));
+  const failure = await failureOf(world.worker(model).callModel());
+  expect(failure).toMatchObject({ type: 'SessionClosed', retryable: false });
+  expect(proxy.requests).toHaveLength(0);
+});
+
 test('the model of the next turn sees what a stopped call had said, marked', async () => {
   const { model, proxy } = providers.get('openai');
   proxy.next((exchange) => exchange.through('alpha'));

@@ -62,6 +62,7 @@ const ROWS: Record<string, Row> = {
   },
   'providers.openaiBaseUrl': { value: 'https://host/v1', read: ({ providers }) => providers.openaiBaseUrl },
   'providers.anthropicBaseUrl': { value: 'https://host/v1', read: ({ providers }) => providers.anthropicBaseUrl },
+  timeZone: { value: 'Asia/Kathmandu', read: ({ timeZone }) => timeZone },
   logLevel: { value: 'error', read: ({ logLevel }) => logLevel },
   'worker.leaseMs': { value: 11_000, read: ({ leaseMs }) => leaseMs },
   'worker.freezeMs': { value: 12_000, read: ({ freezeMs }) => freezeMs },

@@ -9,8 +9,17 @@ import { fileURLToPath } from 'node:url';
 import { ready, say, startServer, startVigilWorker } from '../../bench/servers.js';
 import { SessionClient } from '../../client/sessions.js';
 import { packageRoot } from '../../config/package-root.js';
+import type { SessionView } from '../../protocol/view.js';
+import type {
+  CancelWakeAnswer,
+  CancelWakeInput,
+  CloseAnswer,
+  EditWakeInput,
+  ScheduleWakeInput,
+  WakeAnswer,
+} from '../../protocol/wakes.js';
 import type { Output } from '../../protocol/outputs.js';
-import { SIGNAL, TASK_QUEUE, WORKFLOW_TYPE } from '../../protocol/names.js';
+import { QUERY, SIGNAL, TASK_QUEUE, UPDATE, WORKFLOW_TYPE } from '../../protocol/names.js';
 
 interface Stage {
   client: SessionClient;
@@ -123,6 +132,56 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await busy.outcome();
     await (await ask(session, 'both')).outcome();
   },
+  'wake-once': async ({ temporal, session, begin, ask }) => {
+    const busy = await begin('wait for 4 seconds', 'ToolStarted');
+    await schedule(temporal, session, { schedule: { kind: 'once', inMs: 1_000 } });
+    await busy.outcome();
+    await fires(1, { temporal, session });
+    await ask('ping');
+  },
+  'wake-interval': async ({ temporal, session, ask }) => {
+    await ask('ping');
+    const schedule5s = { schedule: { kind: 'interval', everyMs: 5_000 }, key: 'tick', zone: 'Europe/Paris' } as const;
+    await schedule(temporal, session, schedule5s);
+    await fires(3, { temporal, session });
+    await cancel(temporal, session, 'tick');
+    await ask('ping');
+  },
+  'wake-cancelled': async ({ temporal, session, begin, ask }) => {
+    const busy = await begin('wait for 8 seconds', 'ToolStarted');
+    await schedule(temporal, session, { schedule: { kind: 'interval', everyMs: 5_000 }, key: 'tick' });
+    await schedule(temporal, session, { schedule: { kind: 'cron', expression: '0 9 * * *' }, key: 'daily' });
+    await temporal.workflow.getHandle(session).executeUpdate<WakeAnswer, [EditWakeInput]>(UPDATE.editWake, {
+      args: [{ wake: 'daily', zone: 'America/New_York' }],
+    });
+    await schedule(temporal, session, { schedule: { kind: 'cron', expression: 'never' } });
+    await fires(1, { temporal, session, isQueued: true });
+    await cancel(temporal, session, 'tick');
+    await cancel(temporal, session, 'tick');
+    await busy.outcome();
+    await ask('ping');
+  },
+  closed: async ({ temporal, client, session, begin }) => {
+    const running = await begin('count to 500');
+    await schedule(temporal, session, { schedule: { kind: 'interval', everyMs: 60_000 } });
+    await client.send(session, { text: 'ping', mode: 'queue' });
+    await temporal.workflow.getHandle(session).executeUpdate<CloseAnswer, []>(UPDATE.close);
+    await running.outcome();
+    await temporal.workflow.getHandle(session).result();
+  },
+  reminder: async ({ temporal, client, session, begin, ask }) => {
+    await ask('ping');
+    const handle = temporal.workflow.getHandle(session);
+    const reminder = { reminderId: 'stretch', dueMs: 1_000, prompt: 'ping' };
+    await handle.signal(SIGNAL.reminder, reminder);
+    for (let turns = 1; turns < 2; ) turns = (await client.state(session)).turns;
+    await handle.signal(SIGNAL.reminder, reminder);
+    const busy = await begin('wait for 2 seconds', 'ToolStarted');
+    await handle.signal(SIGNAL.reminder, { ...reminder, dueMs: 2_000, onBusy: 'refuse' });
+    await handle.signal(SIGNAL.reminder, { ...reminder, dueMs: 3_000 });
+    await busy.outcome();
+    await ask('ping');
+  },
   'unknown-agent': async ({ temporal, client, session }) => {
     const start = { workflowId: session, taskQueue: TASK_QUEUE, signal: SIGNAL.message, args: [{ agent: 'nobody' }] };
     await temporal.workflow.signalWithStart(WORKFLOW_TYPE, { ...start, signalArgs: [{ id: 'm1', text: 'ping' }] });
@@ -138,6 +197,36 @@ const NARROW = new Set(['capacity-wait', 'capacity-lacking']);
 
 const view = async (client: SessionClient, session: string) =>
   (await client.state(session).catch(() => null))?.turn?.step;
+
+async function schedule(temporal: Client, session: string, wake: Omit<ScheduleWakeInput, 'prompt'>): Promise<void> {
+  const args: [ScheduleWakeInput] = [{ prompt: 'ping', ...wake }];
+  await temporal.workflow
+    .getHandle(session)
+    .executeUpdate<WakeAnswer, [ScheduleWakeInput]>(UPDATE.scheduleWake, { args });
+}
+
+async function cancel(temporal: Client, session: string, wake: string): Promise<void> {
+  await temporal.workflow
+    .getHandle(session)
+    .executeUpdate<CancelWakeAnswer, [CancelWakeInput]>(UPDATE.cancelWake, { args: [{ wake }] });
+}
+
+interface Fires {
+  temporal: Client;
+  session: string;
+  /** It is enough that an occurrence waits. */
+  isQueued?: boolean;
+}
+
+/** Waits until the session's first wake, or one that is gone by then, has fired so often and nothing runs. */
+async function fires(times: number, { temporal, session, isQueued = false }: Fires): Promise<void> {
+  for (;;) {
+    const { wakes, turn, queue } = await temporal.workflow.getHandle(session).query<SessionView>(QUERY.state);
+    const isDone = (wakes[0]?.counts.fired ?? times) >= times;
+    if (isDone && (isQueued ? queue.length > 0 : turn === null && queue.length === 0)) return;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const asked = process.argv.slice(2);

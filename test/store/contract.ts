@@ -3,6 +3,7 @@ import { describeBeginning } from './contract/beginning.js';
 import { describeBlobs } from './contract/blobs.js';
 import { describeChains } from './contract/chains.js';
 import { describeClaims } from './contract/claims.js';
+import { describeClosing } from './contract/closing.js';
 import { describeDiscards } from './contract/discards.js';
 import { describeEvidence } from './contract/evidence.js';
 import { describeFence } from './contract/fence.js';
@@ -32,6 +33,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('text of discarded tries', () => describeDiscards(fixture));
     describe('evidence of tries', () => describeEvidence(fixture));
     describe('a session started anew', () => describeChains(fixture));
+    describe('closing a session', () => describeClosing(fixture));
     describe('tools', () => describeTools(fixture));
     describe('stopping', () => describeStopping(fixture));
     describe('the registry of open tasks', () => describeRegistry(fixture));

@@ -20,6 +20,7 @@ const worker = await Worker.create({
   activities: createActivities({
     store,
     agents,
+    defaultZone: 'UTC',
     workerInstance: `narrow-${process.pid}`,
     modelOf: (definition, link) => {
       const model = modelAt(definition, link) ?? 'demo';

@@ -1,8 +1,10 @@
 import type { CallModelResult, ToolCallRef } from '../../protocol/calls.js';
+import { itemIdOf } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, type Profile } from '../../protocol/liveness.js';
 import type { MessageSignal } from '../../protocol/messages.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import type { Usage } from '../../protocol/usage.js';
+import type { ComputedFires } from '../../protocol/wakes.js';
 import type { Change, Effect } from '../../workflows/session/effects.js';
 import type { CallFailure, Moment, SessionEvent } from '../../workflows/session/events.js';
 import { brokenBy, type Transition } from '../../workflows/session/invariants.js';
@@ -148,7 +150,7 @@ export function aToolCall(toolCallId: string, name: string): ToolCallRef {
 /** The store knows the message that opened the turn. */
 export function isRepeat(over: Partial<Extract<CallModelResult, { kind: 'repeated' }>['first']> = {}): Happening {
   return (state) => {
-    const itemId = state.turn!.source.key;
+    const itemId = itemIdOf(state.turn!.source);
     const first = { itemId, fate: 'answered' as const, turnId: 'older-1', contentHash: 'older', ...over };
     return finished(state, { kind: 'repeated', first });
   };
@@ -218,6 +220,43 @@ export const drains: SessionEvent = { kind: 'drainRequested' };
 export const undrains: SessionEvent = { kind: 'undrainRequested' };
 export const resumes = (fromStore = false): SessionEvent => ({ kind: 'resumeRequested', fromStore });
 
+// What people and the agent ask of wakes, and what becomes of it.
+
+export const schedules = (input: unknown, requestId = 'u1'): SessionEvent => ({
+  ...{ kind: 'wakeScheduleRequested', requestId, input },
+});
+export const edits = (input: unknown, requestId = 'u2'): SessionEvent => ({
+  ...{ kind: 'wakeEditRequested', requestId, input },
+});
+export const cancels = (input: unknown, requestId = 'u3'): SessionEvent => ({
+  ...{ kind: 'wakeCancelRequested', requestId, input },
+});
+export const closes = (input?: unknown, requestId = 'u4'): SessionEvent => ({
+  ...{ kind: 'closeRequested', requestId, input },
+});
+export const reminds = (payload: unknown): SessionEvent => signal(payload, 'reminder');
+
+/** The due times that were asked for first are known: so many milliseconds from `NOW_MS`. */
+export function computed(...inMs: number[]): Happening {
+  return ({ computing }) => ({ kind: 'firesComputed', id: computing[0]!.id, result: computedFires(inMs) });
+}
+
+export function computedFires(inMs: number[], over: Partial<Computed> = {}): Computed {
+  const fires = inMs.map((ms) => ({ dueMs: NOW_MS + ms, text: `in ${ms} ms` }));
+  return { kind: 'computed', zone: 'UTC', fires, missed: 0, ...over };
+}
+
+type Computed = Extract<ComputedFires, { kind: 'computed' }>;
+
+/** They cannot be known. */
+export const notComputed: Happening = ({ computing }) => {
+  const result = { kind: 'error', problem: 'no such zone' } as const;
+  return { kind: 'firesComputed', id: computing[0]!.id, result };
+};
+
+/** The answer of a change to a request. */
+export const answerOf = (change: Change) => effectOf(change, 'answer').answer;
+
 /** Continue-as-new: the state crosses as JSON, and a new run opens with it. */
 export function rolledOver(state: SessionState): SessionState {
   return after(JSON.parse(JSON.stringify(state)) as SessionState, opened);
@@ -243,7 +282,8 @@ function toolsOf(state: SessionState): ToolStep[] {
 }
 
 /** Where a session stands, in one word. */
-export function placeOf({ suspended, turn }: SessionState): string {
+export function placeOf({ suspended, turn, closed }: SessionState): string {
+  if (closed) return 'closed';
   return suspended ? 'suspended' : (turn?.step.kind ?? 'idle');
 }
 

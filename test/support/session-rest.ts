@@ -1,4 +1,5 @@
 import { brokenOver } from '../../workflows/session/invariants.js';
+import { messageIds } from './session-builders.js';
 import { count, type SimulatedSession } from './session-simulation.js';
 
 /** What is wrong with a session that has come to its end; nothing, if nothing was lost or doubled on the way. */
@@ -12,8 +13,11 @@ export function problemsAtRest(session: SimulatedSession): string[] {
 }
 
 function leftovers({ state }: SimulatedSession): string[] {
-  const { turn, suspended, queue, outbox, recording, unrecorded, timerAtMs, carried } = state;
-  const places = { turn, suspended, recording, timerAtMs, queue, outbox, carried, ...unrecorded };
+  const { turn, suspended, queue, outbox, recording, unrecorded, timerAtMs, wakes, computing, starting } = state;
+  // Nothing follows that could take over what the last turn of a closed session left.
+  const carried = state.closed ? [] : state.carried;
+  const ofWakes = { wakes, computing, starting };
+  const places = { turn, suspended, recording, timerAtMs, queue, outbox, carried, ...unrecorded, ...ofWakes };
   return Object.entries(places).flatMap(([place, held]) =>
     held === null || (Array.isArray(held) && held.length === 0) ? [] : [`${place} still holds ${JSON.stringify(held)}`],
   );
@@ -24,6 +28,8 @@ function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSe
   const places = toldPlaces(store);
   const joins = toldJoins(store);
   const transcript = new Map<string, number>();
+  // What a turn had taken in when its session was closed has no later call to enter the transcript with.
+  const cutOff = new Set(state.closed ? messageIds(state.carried) : []);
   for (const id of store.messagesAt(state.head)) count(transcript, id);
   return [...accepted].flatMap(([id, times]) => {
     const [endings, told, held] = [ended, places, transcript].map((counts) => counts.get(id) ?? 0) as [
@@ -39,16 +45,25 @@ function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSe
         ? []
         : [`message ${id} was accepted ${times} times and told ${told} times where it went`]),
       ...(fate !== 'steered' || joins.has(id) ? [] : [`message ${id} joined a turn and was not told so`]),
-      ...(held === 1 || (held === 0 && leftOut.has(id)) ? [] : [`message ${id} is ${held} times in the transcript`]),
+      ...(held === 1 || (held === 0 && (leftOut.has(id) || cutOff.has(id) || NEVER_RAN.has(fate)))
+        ? []
+        : [`message ${id} is ${held} times in the transcript`]),
     ];
   });
 }
 
+/** A repeat of an item that never ran ends as that one did. */
+const NEVER_RAN = new Set(['withdrawn', 'refused']);
+
 function toldPlaces(store: SimulatedSession['store']): Map<string, number> {
   const places = new Map<string, number>();
   for (const output of store.journal.values()) {
-    if (output.kind !== 'MessageReceived') continue;
-    if (['started', 'queued'].includes(output.disposition.kind)) count(places, output.messageId);
+    if (output.kind === 'WakeDeferred' || output.kind === 'WakeFired') {
+      places.set(`wake:${output.wakeId}:${output.dueMs}`, 1);
+    } else if (output.kind === 'ReminderReceived' || output.kind === 'MessageReceived') {
+      const id = output.kind === 'MessageReceived' ? output.messageId : `reminder:${output.reminderId}:${output.dueMs}`;
+      if (['started', 'queued'].includes(output.disposition.kind)) count(places, id);
+    }
   }
   return places;
 }

@@ -1,6 +1,7 @@
 import type { CallModelInput, CallModelResult, RecordInput } from '../../protocol/calls.js';
-import type { ItemRecord } from '../../protocol/fates.js';
+import { itemIdOf, type ItemRecord } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, profileVersion, type Profile } from '../../protocol/liveness.js';
+import { isQuiet } from '../../workflows/session/advance.js';
 import type { Effect } from '../../workflows/session/effects.js';
 import type { CallFailure, SessionEvent } from '../../workflows/session/events.js';
 import { brokenBy, type Transition } from '../../workflows/session/invariants.js';
@@ -19,6 +20,7 @@ import {
   NOW_MS,
 } from './session-builders.js';
 import { Chance } from './session-chance.js';
+import { WakeChance } from './wake-chance.js';
 import { RefusedByStore, StoreModel, type Begun } from './session-store-model.js';
 
 type ModelActivity = Extract<Effect, { kind: 'callModel' }> & { attempt: number };
@@ -75,12 +77,19 @@ export class SimulatedSession {
   readonly leftOut = new Set<string>();
 
   private readonly chance: Chance;
+  private readonly wakeChance: WakeChance;
+  /** Most sessions are never closed, some early. */
+  private readonly closeWeight: number;
   /** Some sessions are quiet, and some never get through their queue. */
   private readonly sendWeight: number;
   private nowMs = NOW_MS;
   private models: ModelActivity[] = [];
   private tools: ToolActivity[] = [];
   private records: RecordInput[] = [];
+  private computing: Extract<Effect, { kind: 'computeFires' }>[] = [];
+  private starting: string[] = [];
+  private readonly requests = new Set<string>();
+  private requestCount = 0;
   private timerAtMs: number | null = null;
   private isRollingOver = false;
   private isEnding = false;
@@ -94,11 +103,13 @@ export class SimulatedSession {
     this.chance = new Chance(seed);
     this.runLimit = this.chance.between(20, 120);
     this.sendWeight = this.chance.oneOf([3, 14]);
+    this.wakeChance = new WakeChance(this.chance);
+    this.closeWeight = this.chance.oneOf([0, 0, 0.1]);
     this.apply({ kind: 'opened' });
   }
 
   step(): void {
-    if (this.isRollingOver && this.chance.happens(0.6)) return this.rollOver();
+    if (this.canRollOver() && this.chance.happens(0.6)) return this.rollOver();
     const action = this.chance.weighted<Action>({
       ...{
         send: this.sendWeight,
@@ -110,7 +121,8 @@ export class SimulatedSession {
         acknowledge: 20,
       },
       ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
-      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, lackCapacity: 3 },
+      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, lackCapacity: 3, close: this.closeWeight },
+      ...{ scheduleWake: 3, editWake: 2, cancelWake: 2, remind: 3, jump: 2, computeFires: 15, startSession: 5 },
     });
     this.actions[action]();
   }
@@ -121,6 +133,8 @@ export class SimulatedSession {
     this.isEnding = true;
     if (this.state.draining) this.apply({ kind: 'undrainRequested' });
     if (!this.isRollOverDue()) this.runLimit = Infinity;
+    while (this.computing.length > 0) this.actions.computeFires();
+    for (const { id } of this.state.wakes) this.request('wakeCancelRequested', { wake: id });
     this.settleDown();
     this.actions.send();
     this.settleDown();
@@ -128,11 +142,13 @@ export class SimulatedSession {
 
   private settleDown(): void {
     for (let n = 0; n < 5_000; n++) {
-      if (this.isRollingOver) this.rollOver();
+      if (this.canRollOver()) this.rollOver();
       else if (this.state.suspended) this.apply({ kind: 'resumeRequested', fromStore: false });
       else if (this.models.length > 0) this.runModelWell();
       else if (this.tools.length > 0) this.actions.endTool();
       else if (this.records.length > 0) this.actions.acknowledge();
+      else if (this.computing.length > 0) this.actions.computeFires();
+      else if (this.starting.length > 0) this.actions.startSession();
       else if (this.timerAtMs !== null) this.actions.waitForTimer();
       else return;
     }
@@ -210,6 +226,33 @@ export class SimulatedSession {
     resume: () => this.apply({ kind: 'resumeRequested', fromStore: this.chance.happens(0.2) }),
     stop: () => this.apply({ kind: 'stopRequested', turnId: this.chance.oneOf([null, this.state.turn?.id ?? null]) }),
     stopAnother: () => this.applyLate({ kind: 'stopRequested', turnId: this.state.lastOutcome?.turnId ?? 'none' }),
+    scheduleWake: () => this.request('wakeScheduleRequested', this.wakeChance.schedule(this.nowMs)),
+    editWake: () => this.request('wakeEditRequested', this.wakeChance.edit(this.state, this.nowMs)),
+    cancelWake: () => this.request('wakeCancelRequested', this.wakeChance.cancel(this.state)),
+    close: () => this.request('closeRequested', undefined),
+    remind: () => {
+      const reminderId = this.chance.oneOf(['r1', 'r2', `r${this.sent.length}`]);
+      const onBusy = this.chance.oneOf(['defer', 'refuse']);
+      const payload = { reminderId, dueMs: this.chance.between(1, 3), prompt: 'due', onBusy };
+      this.apply({ kind: 'signalReceived', name: 'reminder', args: [payload] });
+    },
+    /** The clock goes on while nobody is there; the timer that was missed fires late. */
+    jump: () => {
+      if (this.timerAtMs === null) return;
+      this.nowMs += this.chance.oneOf([1_000, 60_000, 3_600_000]);
+      this.timerAtMs = null;
+      this.apply({ kind: 'timerFired' });
+    },
+    computeFires: () => {
+      const [asked] = this.computing.splice(this.chance.between(0, this.computing.length - 1), 1);
+      if (!asked) return;
+      this.apply({ kind: 'firesComputed', id: asked.id, result: this.wakeChance.compute(asked.input) });
+    },
+    startSession: () => {
+      const key = this.starting.shift();
+      if (key === undefined) return;
+      this.apply({ kind: 'sessionStarted', key, problem: this.chance.oneOf([null, null, 'no server']) });
+    },
     drain: () => this.apply({ kind: 'drainRequested' }),
     undrain: () => this.apply({ kind: 'undrainRequested' }),
     changeWorker: () => {
@@ -229,9 +272,13 @@ export class SimulatedSession {
   }
 
   private signal(payload: { id: string; [field: string]: unknown }): void {
-    const before = this.state.seen.some((item) => item.id === payload.id);
     this.apply({ kind: 'signalReceived', name: 'message', args: [payload] });
-    if (!before && this.state.seen.some((item) => item.id === payload.id)) count(this.accepted, payload.id);
+  }
+
+  private request(kind: Extract<SessionEvent, { requestId: string }>['kind'], input: unknown): void {
+    const requestId = `u${++this.requestCount}`;
+    this.requests.add(requestId);
+    this.apply({ kind, requestId, input });
   }
 
   /** One try: what the worker and the store refuse first, then one of the ways a request ends. */
@@ -402,6 +449,8 @@ export class SimulatedSession {
     this.trace.push(taken);
     this.state = state;
     requireNone(brokenBy(taken), `after ${event.kind}`);
+    const known = new Set(before.seen.map((item) => item.id));
+    for (const { id } of state.seen) if (!known.has(id)) count(this.accepted, id);
     for (const effect of effects) this.run(effect);
   }
 
@@ -423,6 +472,15 @@ export class SimulatedSession {
         return;
       case 'armTimer':
         this.timerAtMs = effect.atMs;
+        return;
+      case 'answer':
+        if (!this.requests.delete(effect.requestId)) throw new Error(`${effect.requestId} was answered twice`);
+        return;
+      case 'computeFires':
+        this.computing.push(effect);
+        return;
+      case 'startSession':
+        this.starting.push(effect.key);
         return;
       case 'continueAsNew':
         this.isRollingOver = true;
@@ -449,8 +507,13 @@ export class SimulatedSession {
     return this.stepsInRun >= this.runLimit;
   }
 
+  private canRollOver(): boolean {
+    return this.isRollingOver && this.requests.size === 0 && isQuiet(this.state);
+  }
+
   private rollOver(): void {
-    const inFlight = this.models.length + this.tools.length + this.records.length;
+    const onTheirWay = this.computing.length + this.starting.length + this.requests.size;
+    const inFlight = this.models.length + this.tools.length + this.records.length + onTheirWay;
     if (inFlight > 0 || this.timerAtMs !== null) throw new Error('the run rolled over with something in flight');
     this.state = upgradeState(JSON.parse(JSON.stringify(this.state)) as SessionState);
     this.isRollingOver = false;
@@ -473,7 +536,7 @@ function settling(input: CallModelInput, answer: Extract<Completed, { kind: 'ans
   const repeats = new Set(answer.repeats.map((item) => item.itemId));
   const items = settlement.items
     .filter(({ itemId }) => !repeats.has(itemId))
-    .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === source.key ? 'answered' : 'steered' }));
+    .map((item): ItemRecord => ({ ...item, turnId, fate: item.itemId === itemIdOf(source) ? 'answered' : 'steered' }));
   const usage = addUsage(settlement.usage, answer.usage);
   const ended = { turnId, outcome, reason, source, silent, usage, startedAtMs, endedAtMs };
   const status = queued > 0 ? 'running' : 'idle';

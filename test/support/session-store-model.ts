@@ -1,6 +1,6 @@
 import type { AppendItem, CallModelInput, CallModelResult, RecordInput, TurnOutcome } from '../../protocol/calls.js';
 import type { ItemRecord } from '../../protocol/fates.js';
-import type { NewOutput } from '../../protocol/outputs.js';
+import { type NewOutput, toReceived } from '../../protocol/outputs.js';
 
 /** What the store refuses, by the type of failure that the activity makes of it. */
 export class RefusedByStore extends Error {
@@ -169,5 +169,5 @@ function turnEnded({ turnId, outcome, reason, usage, source, silent }: TurnOutco
 
 function repeatOutput({ callId }: CallModelInput, place: number, { itemId, fate, turnId }: ItemRecord): NewOutput {
   const disposition = { kind: 'duplicate' as const, fate, turnId, contentDiffers: false };
-  return { kind: 'MessageReceived', key: `${callId}/repeat.${place}`, messageId: itemId, disposition };
+  return { ...toReceived(itemId, disposition), key: `${callId}/repeat.${place}` };
 }

@@ -45,7 +45,7 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
       return hasNeverRun ? 'ScheduleToStartTimeout' : 'tool ends';
     }
     case 'timerFired':
-      return placeOf(before) === 'waiting' ? 'timer fires' : null;
+      return placeOf(before) === 'waiting' || before.turnCount !== after.turnCount ? 'timer fires' : null;
     case 'resumeRequested':
       return before.suspended ? 'resume' : null;
     case 'stopRequested':
@@ -54,6 +54,14 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
       return before.turn && !after.turn ? 'drain' : null;
     case 'undrainRequested':
       return placeOf(before) === placeOf(after) ? null : 'undrain';
+    case 'closeRequested':
+      return before.closed ? null : 'close';
+    case 'wakeCancelRequested':
+      return before.turn && before.turn.id !== after.turn?.id ? 'cancel of its wake' : null;
+    case 'wakeScheduleRequested':
+    case 'wakeEditRequested':
+    case 'firesComputed':
+    case 'sessionStarted':
     case 'recorded':
       return null;
   }

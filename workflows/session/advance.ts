@@ -2,11 +2,13 @@ import type { RecordInput, SessionStatus } from '../../protocol/calls.js';
 import type { Change } from './effects.js';
 import { andThen, unchanged } from './effects.js';
 import type { Moment } from './events.js';
+import { fireDue, refill } from './fires.js';
 import { announceQueued } from './inbox.js';
 import { dispatchModel } from './model-calls.js';
 import { takeOutbox } from './outbox.js';
 import type { SessionState } from './state.js';
 import { startTurn } from './turns.js';
+import { nextInstantMs } from './wakes.js';
 
 /**
  * What follows from the state after any event: the only place that opens turns, starts the next call, hands over records, arms the
@@ -14,7 +16,7 @@ import { startTurn } from './turns.js';
  */
 export function advance(state: SessionState, moment: Moment): Change {
   let change = unchanged(state);
-  for (const step of [dispatch, announce, handOver, armTimer, rollOver]) {
+  for (const step of [fireDue, dispatch, announce, refill, handOver, armTimer, rollOver]) {
     change = andThen(change, (sofar) => step(sofar, moment));
   }
   return change;
@@ -40,10 +42,9 @@ function announce(state: SessionState): Change {
  * A run that is about to roll over starts none: the next run hands over what it carried.
  */
 function handOver(state: SessionState, moment: Moment): Change {
+  if (state.recording || !hasToHandOver(state) || (moment.rollOverDue && isAlmostQuiet(state))) return unchanged(state);
   const { outcomes, items } = state.unrecorded;
-  const isEmpty = state.outbox.length === 0 && state.noticesLeftOut === 0 && outcomes.length + items.length === 0;
   const { made, told } = state.drainChanges;
-  if (state.recording || (isEmpty && made === told) || (moment.rollOverDue && isQuiet(state))) return unchanged(state);
   const { state: emptied, outputs } = takeOutbox(state);
   const drain = made === told ? {} : { drain: { isDraining: state.draining, change: made } };
   const recording = { outputs, outcomes, items, ...drain };
@@ -53,22 +54,34 @@ function handOver(state: SessionState, moment: Moment): Change {
   };
 }
 
+function hasToHandOver({ outbox, noticesLeftOut, unrecorded, drainChanges }: SessionState): boolean {
+  const { outcomes, items } = unrecorded;
+  return outbox.length + noticesLeftOut + outcomes.length + items.length > 0 || drainChanges.made !== drainChanges.told;
+}
+
 export function toRecordInput(state: SessionState, batch: NonNullable<SessionState['recording']>): RecordInput {
   const { sessionId, chain, agent, queue } = state;
   return { sessionId, chain, agent, status: statusOf(state), queued: queue.length, ...batch };
 }
 
 export function statusOf(state: SessionState): SessionStatus {
+  if (state.closed) return 'closed';
   if (state.suspended) return 'suspended';
   return state.turn ? 'running' : 'idle';
 }
 
 /** The instant at which something is due, armed once; code elsewhere only changes what is due. Nothing is, in a run that starts no work. */
 function armTimer(state: SessionState, moment: Moment): Change {
-  const step = state.turn?.step;
-  const wanted = step?.kind === 'waiting' && !moment.rollOverDue ? step.untilMs : null;
+  const wanted = moment.rollOverDue ? null : nextDueMs(state);
   if (wanted === state.timerAtMs) return unchanged(state);
   return { state: { ...state, timerAtMs: wanted }, effects: [{ kind: 'armTimer', atMs: wanted }] };
+}
+
+function nextDueMs(state: SessionState): number | null {
+  const step = state.turn?.step;
+  const waitMs = step?.kind === 'waiting' ? step.untilMs : null;
+  const wakeMs = nextInstantMs(state);
+  return waitMs === null || wakeMs === null ? (waitMs ?? wakeMs) : Math.min(waitMs, wakeMs);
 }
 
 /** Continue-as-new only when nothing is in flight, whose result would be lost. */
@@ -77,7 +90,17 @@ function rollOver(state: SessionState, moment: Moment): Change {
   return { state, effects: [{ kind: 'continueAsNew' }] };
 }
 
-function isQuiet(state: SessionState): boolean {
+/** Due times are known in a moment, so nothing is begun that the run would have to wait for. */
+const isAlmostQuiet = (state: SessionState): boolean => isQuiet({ ...state, computing: [] });
+
+/** Nothing is in flight whose result a continue-as-new would lose. */
+export function isQuiet(state: SessionState): boolean {
   const step = state.turn?.step.kind;
-  return step !== 'calling' && step !== 'tools' && state.recording === null;
+  const isComputing = state.computing.length + state.starting.length > 0;
+  return step !== 'calling' && step !== 'tools' && state.recording === null && !isComputing;
+}
+
+/** Nothing is left to do for a closed session: its workflow ends. */
+export function isFinished(state: SessionState): boolean {
+  return state.closed && isQuiet(state) && state.turn === null && !hasToHandOver(state);
 }

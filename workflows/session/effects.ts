@@ -1,5 +1,12 @@
 import type { CallModelInput, CallToolInput, RecordInput } from '../../protocol/calls.js';
 import type { Profile } from '../../protocol/liveness.js';
+import type {
+  CancelWakeAnswer,
+  CloseAnswer,
+  ComputeFiresInput,
+  StartSessionInput,
+  WakeAnswer,
+} from '../../protocol/wakes.js';
 import type { SessionState } from './state.js';
 
 /** What the core wants done. The shell does it and reports back with an event. */
@@ -11,6 +18,10 @@ export type Effect =
   | { kind: 'record'; input: RecordInput }
   /** Re-arms the one timer; `null` disarms it. */
   | { kind: 'armTimer'; atMs: number | null }
+  /** Answers a request, once. */
+  | { kind: 'answer'; requestId: string; answer: WakeAnswer | CancelWakeAnswer | CloseAnswer }
+  | { kind: 'computeFires'; id: string; input: ComputeFiresInput }
+  | { kind: 'startSession'; key: string; input: StartSessionInput }
   | { kind: 'setAttention'; attention: 'none' | 'suspended' }
   | { kind: 'continueAsNew' };
 

@@ -1,6 +1,7 @@
 import type { CallModelResult } from '../../protocol/calls.js';
 import type { FailureType } from '../../protocol/failures.js';
 import type { Profile, Progress, Stall } from '../../protocol/liveness.js';
+import type { ComputedFires } from '../../protocol/wakes.js';
 
 /** What happened: the only input of `transition`. */
 export type SessionEvent =
@@ -18,7 +19,16 @@ export type SessionEvent =
   /** Somebody wants the turn to end: this one, or with `null` the one that runs. */
   | { kind: 'stopRequested'; turnId: string | null }
   | { kind: 'drainRequested' }
-  | { kind: 'undrainRequested' };
+  | { kind: 'undrainRequested' }
+  /** Requests that the session answers with an `answer` effect of the same id; `input` is whatever was sent. */
+  | { kind: 'wakeScheduleRequested'; requestId: string; input: unknown }
+  | { kind: 'wakeEditRequested'; requestId: string; input: unknown }
+  | { kind: 'wakeCancelRequested'; requestId: string; input: unknown }
+  | { kind: 'closeRequested'; requestId: string; input: unknown }
+  /** `id` is that of the request. */
+  | { kind: 'firesComputed'; id: string; result: ComputedFires }
+  /** An occurrence has reached its session, or `problem` says why it cannot. */
+  | { kind: 'sessionStarted'; key: string; problem: string | null };
 
 /** A failed activity, as far as the core decides by it. */
 export interface CallFailure {

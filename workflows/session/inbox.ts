@@ -1,7 +1,10 @@
 import { LIMITS } from '../../protocol/limits.js';
+import type { RefusalReason } from '../../protocol/fates.js';
 import type { Message } from '../../protocol/messages.js';
 import { SIGNAL } from '../../protocol/names.js';
+import { toReceived } from '../../protocol/outputs.js';
 import { contentHash } from './content-hash.js';
+import { sayQueued } from './occurrences.js';
 import { notice, say } from './outbox.js';
 import { parseMessage } from './parse-message.js';
 import { findSeen, remember } from './seen-items.js';
@@ -22,11 +25,16 @@ export function receiveSignal(state: SessionState, name: string, args: unknown[]
 }
 
 function receiveMessage(state: SessionState, message: Message): SessionState {
-  const hash = contentHash(message.parts);
+  return takeIn(state, { message, contentHash: contentHash(message.parts), announced: false });
+}
+
+/** Accepts an item, or says why not; a repeat is answered with what became of the first. */
+export function takeIn(state: SessionState, item: QueuedItem): SessionState {
+  const { message, contentHash: hash } = item;
   const first = findSeen(state, message.id);
   if (first) return answerRepeat(state, first, hash);
-  if (isFull(state, message)) return refuse(state, message);
-  const item: QueuedItem = { message, contentHash: hash, announced: false };
+  if (state.closed) return refuse(state, message.id, 'session_closed', 'the session is closed');
+  if (isFull(state, message)) return refuseFull(state, message.id);
   const accepted = remember(state, { id: message.id, contentHash: hash, fate: 'pending', turnId: null });
   // A new message is also the occasion to try a suspended session again: once, so never a loop.
   if (accepted.suspended) return { ...accepted, suspended: null, queue: [...accepted.queue, item] };
@@ -35,16 +43,9 @@ function receiveMessage(state: SessionState, message: Message): SessionState {
 }
 
 function answerRepeat(state: SessionState, first: SeenItem, hash: string): SessionState {
-  return say(state, {
-    kind: 'MessageReceived',
-    messageId: first.id,
-    disposition: {
-      kind: 'duplicate',
-      fate: first.fate,
-      turnId: first.turnId,
-      contentDiffers: first.contentHash !== hash,
-    },
-  });
+  const { id, fate, turnId } = first;
+  const contentDiffers = first.contentHash !== hash;
+  return say(state, toReceived(id, { kind: 'duplicate', fate, turnId, contentDiffers }));
 }
 
 /** By count: what waits, and what is pending anywhere. By size: every message text that the state holds. */
@@ -60,16 +61,14 @@ function waitingItems({ queue, turn }: SessionState): QueuedItem[] {
   return turn ? [...queue, ...turn.steers] : queue;
 }
 
-function refuse(state: SessionState, message: Message): SessionState {
-  return say(state, {
-    kind: 'MessageReceived',
-    messageId: message.id,
-    disposition: {
-      kind: 'refused',
-      reason: 'queue_full',
-      message: `the session has ${waitingItems(state).length} messages waiting; send it again when some are answered`,
-    },
-  });
+function refuseFull(state: SessionState, itemId: string): SessionState {
+  const waiting = `the session has ${waitingItems(state).length} messages waiting`;
+  return refuse(state, itemId, 'queue_full', `${waiting}; send it again when some are answered`);
+}
+
+/** Leaves nothing behind but the answer. */
+export function refuse(state: SessionState, itemId: string, reason: RefusalReason, message: string): SessionState {
+  return say(state, toReceived(itemId, { kind: 'refused', reason, message }));
 }
 
 function enqueue(state: SessionState, item: QueuedItem): SessionState {
@@ -91,14 +90,7 @@ function steer(state: SessionState, item: QueuedItem): SessionState {
 export function announceQueued(state: SessionState): SessionState {
   if (state.queue.every((item) => item.announced)) return state;
   const told = state.queue.reduce(
-    (sofar, item, index) =>
-      item.announced
-        ? sofar
-        : say(sofar, {
-            kind: 'MessageReceived',
-            messageId: item.message.id,
-            disposition: { kind: 'queued', position: index + 1 },
-          }),
+    (sofar, { message, announced }, index) => (announced ? sofar : sayQueued(sofar, message.id, index + 1)),
     state,
   );
   return { ...told, queue: told.queue.map((item) => ({ ...item, announced: true })) };

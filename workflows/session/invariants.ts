@@ -1,10 +1,14 @@
 import type { AppendItem } from '../../protocol/calls.js';
+import { itemIdOf, occurrenceOf, sourceOf } from '../../protocol/fates.js';
+import { LIMITS } from '../../protocol/limits.js';
 import type { Profile } from '../../protocol/liveness.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import type { Effect } from './effects.js';
 import type { Moment, SessionEvent } from './events.js';
+import { occurrenceKeys } from './occurrences.js';
 import type { SessionState, Turn } from './state.js';
 import { openCall } from './turns.js';
+import { spreadMs } from './wakes.js';
 
 /**
  * What must be true of every session at every moment, as one-sentence predicates that unit tests and the simulation share.
@@ -50,8 +54,33 @@ const OF_STATES: Invariants<SessionState> = {
   'an item that waits was told so': ({ queue, turn }) =>
     [...queue, ...(turn?.steers ?? [])].every((item) => item.announced),
 
-  'the timer is armed for nothing but the wait of the running turn': ({ turn, timerAtMs }) =>
-    timerAtMs === null || (turn?.step.kind === 'waiting' && turn.step.untilMs === timerAtMs),
+  'the timer is armed for nothing but the first thing that is due': (state) =>
+    state.timerAtMs === null || state.timerAtMs === Math.min(...dueInstants(state)),
+
+  'due times of a wake strictly increase': ({ wakes }) =>
+    wakes.every(({ fires, lastDueMs }) =>
+      fires.every(({ dueMs }, n) => dueMs > (fires[n - 1]?.dueMs ?? lastDueMs ?? -Infinity)),
+    ),
+
+  'at most one occurrence of a wake waits or runs': (state) =>
+    isUnique(occurrenceKeys(state).map((key) => occurrenceOf(key).id)),
+
+  'a wake has an id and a key of its own': ({ wakes }) =>
+    isUnique(wakes.map(({ id }) => id)) && isUnique(wakes.flatMap(({ key }) => key ?? [])),
+
+  'a wake knows its next due time, or is about to, or is disabled': ({ wakes, computing }) =>
+    wakes.every(
+      ({ id, fires, needsFires, disabled }) =>
+        (disabled === null) !== (fires.length === 0 && !needsFires && !computing.some((request) => request.id === id)),
+    ),
+
+  'nothing of wakes exceeds its limit': ({ wakes, removedKeys }) =>
+    wakes.length <= LIMITS.wakesPerSession &&
+    removedKeys.length <= LIMITS.removedWakeKeys &&
+    isUnique(removedKeys.map(({ key }) => key)),
+
+  'a closed session has no wake, no turn, and nothing that waits': ({ closed, wakes, turn, queue }) =>
+    !closed || wakes.length + queue.length + (turn ? 1 : 0) === 0,
 
   'a suspended session runs no turn': ({ suspended, turn }) => suspended === null || turn === null,
 
@@ -77,6 +106,9 @@ const BUDGETS: [used: (turn: Turn) => number, limit: (profile: Profile) => numbe
   [(turn) => turn.used.capacityWaitMs, (profile) => profile.capacityWaitPerTurnMs],
   [(turn) => turn.failedLinks.length, ({ links }) => (links?.length ?? 1) - 1],
 ];
+
+/** Events that may end a turn whose calls are still in flight. */
+const STOPS: ReadonlySet<SessionEvent['kind']> = new Set(['stopRequested', 'wakeCancelRequested', 'closeRequested']);
 
 const OF_TRANSITIONS: Invariants<Transition> = {
   'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart':
@@ -153,7 +185,9 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   'nothing is in flight at continue-as-new': ({ after, effects }) => {
     if (ofKind(effects, 'continueAsNew').length === 0) return true;
     const step = after.turn?.step.kind;
-    return step !== 'calling' && step !== 'tools' && after.recording === null && after.timerAtMs === null;
+    const isComputing = after.computing.length + after.starting.length > 0;
+    const isBusy = step === 'calling' || step === 'tools' || after.recording !== null || isComputing;
+    return !isBusy && after.timerAtMs === null;
   },
 
   'a call can settle its turn: it knows each of its items, and how many wait': ({ after: { turn, queue }, effects }) =>
@@ -183,8 +217,41 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     return armed === after.timerAtMs;
   },
 
-  'a call that waits has its timer, unless the run is to roll over': ({ moment, after: { turn, timerAtMs } }) =>
-    turn?.step.kind !== 'waiting' || (timerAtMs === null) === moment.rollOverDue,
+  'what is due later has the timer, unless the run is to roll over': ({ moment, after }) =>
+    dueInstants(after).length === 0 || (after.timerAtMs === null) === moment.rollOverDue,
+
+  'the timer is armed or disarmed at most once': ({ effects }) => ofKind(effects, 'armTimer').length <= 1,
+
+  'no wake is left due, unless the run is to roll over': ({ moment, after }) =>
+    moment.rollOverDue || wakeInstants(after).every((instant) => instant > moment.nowMs),
+
+  'a cancelled wake is absent, from the wakes and from what waits': ({ event, after, effects }) => {
+    const cancelled = event.kind === 'wakeCancelRequested' && ofKind(effects, 'answer')[0]?.answer;
+    if (!cancelled || cancelled.kind !== 'cancelled') return true;
+    const { wakeId } = cancelled;
+    const waits = after.queue.map(({ message }) => sourceOf(message.id));
+    return (
+      after.wakes.every(({ id }) => id !== wakeId) &&
+      waits.every(({ kind, key }) => kind !== 'wake' || occurrenceOf(key).id !== wakeId)
+    );
+  },
+
+  'a request is answered at once, or when its due times are known': ({ event, after, effects }) => {
+    const answers = ofKind(effects, 'answer').map(({ requestId }) => requestId);
+    if (event.kind === 'firesComputed') return answers.every((id) => id === event.id);
+    if (!('requestId' in event)) return answers.length === 0;
+    const isLeft = after.computing.some(({ id }) => id === event.requestId);
+    return isSame(answers, isLeft ? [] : [event.requestId]);
+  },
+
+  'what is computed and what is sent is known to be on its way': ({ after, effects }) => {
+    const computing = new Set(after.computing.map(({ id }) => id));
+    const starting = new Set(after.starting.map(({ key }) => key));
+    return (
+      ofKind(effects, 'computeFires').every(({ id }) => computing.has(id)) &&
+      ofKind(effects, 'startSession').every(({ key }) => starting.has(key))
+    );
+  },
 
   'nothing that could run stands still': ({ moment, after: { suspended, draining, turn, queue } }) =>
     moment.rollOverDue ||
@@ -206,13 +273,13 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   'a turn that ends before its calls have cancels them all, and no others are cancelled': (transition) => {
     const { before, event, effects } = transition;
     const cancelled = ofKind(effects, 'cancelCalls').flatMap(({ ids }) => ids);
-    const isStopped = event.kind === 'stopRequested' && before.turn?.id !== transition.after.turn?.id;
+    const isStopped = STOPS.has(event.kind) && before.turn?.id !== transition.after.turn?.id;
     return isSame(cancelled, isStopped ? idsInFlight(before) : []);
   },
 
   'a stopped turn leaves its tools and what it had said to the next call': ({ before, event, after }) => {
     const step = before.turn?.step;
-    if (event.kind !== 'stopRequested' || !step || before.turn?.id === after.turn?.id) return true;
+    if (!STOPS.has(event.kind) || !step || before.turn?.id === after.turn?.id) return true;
     const left = [
       ...after.carried,
       ...(after.turn?.next ?? []),
@@ -238,11 +305,15 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     if (turn === null || after.turn?.id === turn.id) return true;
     const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
     const isRepeat = event.kind === 'modelFinished' && event.result.kind === 'repeated';
-    const isBack = after.queue[0]?.message.id === turn.source.key;
-    const isElsewhere = settledBy(transition) !== null || isRepeat || isBack;
+    const isBack = after.queue[0]?.message.id === itemIdOf(turn.source);
+    const isRefused = after.seen.some(({ id, fate }) => id === itemIdOf(turn.source) && fate === 'refused');
+    const isElsewhere = settledBy(transition) !== null || isRepeat || isBack || isRefused;
     return outcomes.some((ended) => ended.turnId === turn.id) !== isElsewhere;
   },
 };
+
+/** Of a run that rolls over: a request that came late is still answered, and the run waits for that. */
+const STILL_ALLOWED: ReadonlySet<Effect['kind']> = new Set(['continueAsNew', 'setAttention', 'answer', 'computeFires']);
 
 const OF_TRACES: Invariants<readonly Transition[]> = {
   'a turn has one outcome, recorded by the session or by its last call': (trace) => {
@@ -269,6 +340,18 @@ const OF_TRACES: Invariants<readonly Transition[]> = {
     return told.every((each, n) => told[n - 1]?.chain !== each.chain || told[n - 1]!.change < each.change);
   },
 
+  'a due time of a wake starts one thing': (trace) =>
+    isUnique(trace.flatMap(({ before, after }) => newOccurrences(before, after))),
+
+  'a cancelled wake never fires again': (trace) => {
+    const gone = new Set<string>();
+    return trace.every(({ before, after, effects }) => {
+      const isQuiet = newOccurrences(before, after).every((key) => !gone.has(occurrenceOf(key).id));
+      for (const { answer } of ofKind(effects, 'answer')) if (answer.kind === 'cancelled') gone.add(answer.wakeId);
+      return isQuiet;
+    });
+  },
+
   'a key names one output': (trace) => {
     const known = new Map<string, string>();
     const outputs = [...effectsOf(trace, 'callModel'), ...records(trace)].flatMap(({ input }) => input.outputs);
@@ -284,12 +367,30 @@ const OF_TRACES: Invariants<readonly Transition[]> = {
     const isOver = trace.map(({ effects }) => ofKind(effects, 'continueAsNew').length > 0);
     return trace.every(
       ({ event, effects }, n) =>
-        !isOver[n - 1] ||
-        event.kind === 'opened' ||
-        effects.every(({ kind }) => kind === 'continueAsNew' || kind === 'setAttention'),
+        !isOver[n - 1] || event.kind === 'opened' || effects.every(({ kind }) => STILL_ALLOWED.has(kind)),
     );
   },
 };
+
+/** Instants at which wakes fire or end. */
+function wakeInstants(state: SessionState): number[] {
+  return state.wakes.flatMap((wake) => {
+    const [next] = wake.fires;
+    const instants = next ? [next.dueMs + spreadMs(state, wake)] : [];
+    return wake.expiresAtMs === null ? instants : [...instants, wake.expiresAtMs];
+  });
+}
+
+function dueInstants(state: SessionState): number[] {
+  const step = state.turn?.step;
+  return step?.kind === 'waiting' ? [step.untilMs, ...wakeInstants(state)] : wakeInstants(state);
+}
+
+/** Occurrences that a transition made. One that goes back to the queue was there before. */
+function newOccurrences(before: SessionState, after: SessionState): string[] {
+  const known = new Set(occurrenceKeys(before));
+  return occurrenceKeys(after).filter((key) => !known.has(key));
+}
 
 /** Ids of every item that waits or runs, once for each place. */
 function placesOf({ queue, turn }: SessionState): string[] {

@@ -4,6 +4,7 @@ import { profileVersion } from '../../protocol/liveness.js';
 import { addUsage } from '../../protocol/usage.js';
 import type { Change } from './effects.js';
 import { interrupt } from './drain.js';
+import { closeAgain } from './close.js';
 import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
 import { lackOfCapacity, waitForCapacity } from './capacity.js';
@@ -131,6 +132,8 @@ export function onModelFailed(state: SessionState, failed: Call, reported: CallF
       return unchanged(suspend(charged, 'transcript_missing', { call, failure, moment }));
     case 'AgentUnavailable':
       return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
+    case 'SessionClosed':
+      return closeAgain(charged, { call, hasBegun: !hasSurelyNotBegun(charged.turn!, call) }, failure, moment);
     case 'HeartbeatTimeout':
       return end(withStall(charged, failure), 'timeout', failure, moment);
     case 'ContextOverflow':

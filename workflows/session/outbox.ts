@@ -20,7 +20,7 @@ export function say(state: SessionState, body: OutputBody): SessionState {
 
 /** Anyone can cause any number of these; the others are as many as the session's items and turns. */
 function isUnbounded(body: OutputBody): boolean {
-  if (body.kind !== 'MessageReceived') return body.kind === 'Notice';
+  if (body.kind !== 'MessageReceived' && body.kind !== 'ReminderReceived') return body.kind === 'Notice';
   return body.disposition.kind === 'duplicate' || body.disposition.kind === 'refused';
 }
 

@@ -1,3 +1,4 @@
+import { RESERVED_ID_PREFIXES } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import type { Message, Part } from '../../protocol/messages.js';
 
@@ -12,6 +13,11 @@ export function parseMessage(payload: unknown): Message | { problem: string } {
   const { id, text, parts, mode, silent } = payload;
   if (typeof id !== 'string' || id.length === 0 || id.length > LIMITS.idChars) {
     return { problem: `a message needs an "id" of 1 to ${LIMITS.idChars} characters` };
+  }
+  if (RESERVED_ID_PREFIXES.some((prefix) => id.startsWith(prefix))) {
+    return {
+      problem: `message "${id}": ids that begin with ${RESERVED_ID_PREFIXES.join(' or ')} belong to the session`,
+    };
   }
   if (mode !== undefined && mode !== 'steer' && mode !== 'queue') {
     return { problem: `message "${id}": "mode" must be "steer" or "queue"` };
@@ -76,6 +82,8 @@ function readPart(value: unknown): Part | { problem: string } {
 function isReference(ref: string, kind: Part['kind']): boolean {
   return BLOB.test(ref) || (kind !== 'text' && ADDRESS.test(ref) && URL.canParse(ref));
 }
+
+export const isBlobReference = (ref: string): boolean => BLOB.test(ref);
 
 function isRecord(value: unknown): value is Record<string, unknown> & { [K in MessageField]?: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

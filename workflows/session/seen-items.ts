@@ -19,7 +19,12 @@ export function remember(state: SessionState, item: SeenItem): SessionState {
 }
 
 /** Settles what became of items. */
-export function setFate(state: SessionState, ids: string[], fate: ItemRecord['fate'], turnId: string): SessionState {
+export function setFate(
+  state: SessionState,
+  ids: string[],
+  fate: ItemRecord['fate'],
+  turnId: string | null,
+): SessionState {
   const isMeant = new Set(ids);
   return { ...state, seen: state.seen.map((item) => (isMeant.has(item.id) ? { ...item, fate, turnId } : item)) };
 }

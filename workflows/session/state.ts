@@ -1,10 +1,20 @@
 import type { AppendItem, CallModelInput, RecordInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
 import type { Fate, ItemRecord, OutcomeKind, TurnSource } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, type Profile, type Stall } from '../../protocol/liveness.js';
-import type { Message } from '../../protocol/messages.js';
+import type { FailureType } from '../../protocol/failures.js';
+import type { Message, StoredTextPart, TextPart } from '../../protocol/messages.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import { UNKNOWN_USAGE, type Usage } from '../../protocol/usage.js';
 import type { TurnProgress } from '../../protocol/view.js';
+import type {
+  Fire,
+  MissedFireRule,
+  TimedSchedule,
+  WakeActor,
+  WakeCounts,
+  WakeRank,
+  WakeTarget,
+} from '../../protocol/wakes.js';
 
 /**
  * The session's control state: small plain JSON, carried by continue-as-new and read by the `state` query. It outlives the code
@@ -44,6 +54,18 @@ export interface SessionState {
   outputCount: number;
   usage: Usage;
   lastOutcome: { turnId: string; outcome: OutcomeKind; reason: string | null } | null;
+  /** Oldest first. A wake without further due times is gone. */
+  wakes: Wake[];
+  /** How many were made. */
+  wakeCount: number;
+  /** Keys of cancelled wakes, the oldest removal first. */
+  removedKeys: RemovedKey[];
+  /** Due times that are being computed. */
+  computing: FireRequest[];
+  /** Occurrences on their way to sessions of their own. */
+  starting: SessionStart[];
+  /** Nothing starts any more; the workflow ends as soon as everything is recorded. */
+  closed: boolean;
   /** Instant that the one timer is armed for. */
   timerAtMs: number | null;
 }
@@ -56,8 +78,66 @@ export interface Suspension {
 export interface QueuedItem {
   message: Message;
   contentHash: string;
-  /** Its `MessageReceived` output exists. */
+  /** Its sender was told that it waits or runs. */
   announced: boolean;
+}
+
+export interface Wake extends WakeSettings {
+  id: string;
+  key: string | null;
+  createdBy: Required<WakeActor>;
+  createdAtMs: number;
+  /** Counts the edits: due times computed for another revision mean nothing. */
+  revision: number;
+  /** Next due times, ascending, each after `lastDueMs`. */
+  fires: Fire[];
+  /** The newest due time that is over, whatever became of it. */
+  lastDueMs: number | null;
+  /** `fires` is to be computed again. */
+  needsFires: boolean;
+  /** Why it does not fire although it is kept. */
+  disabled: string | null;
+  counts: WakeCounts;
+}
+
+/** What the maker of a wake decides. */
+export interface WakeSettings {
+  schedule: TimedSchedule;
+  zone: string;
+  prompt: TextPart | StoredTextPart;
+  expiresAtMs: number | null;
+  missed: MissedFireRule;
+  maxLatenessMs: number | null;
+  jitterMs: number;
+  target: WakeTarget;
+}
+
+export interface RemovedKey {
+  key: string;
+  rank: WakeRank;
+}
+
+/** Due times on their way: of a wake that fires, or of one that somebody waits to see scheduled. */
+export type FireRequest = { id: string; afterMs: number } & (
+  { kind: 'refill'; wakeId: string; revision: number } | { kind: 'draft'; draft: WakeDraft }
+);
+
+/** A wake that is made or edited once its due times are known. */
+export interface WakeDraft {
+  /** The wake that is edited; `null` to make one, or to replace the one with the key. */
+  wakeId: string | null;
+  key: string | null;
+  /** Without a zone until the worker has said which is its default. */
+  settings: Omit<WakeSettings, 'zone'> & { zone: string | null };
+  by: Required<WakeActor>;
+  askedAtMs: number;
+}
+
+export interface SessionStart {
+  /** The key of the occurrence. */
+  key: string;
+  sessionId: string;
+  lateMs: number;
 }
 
 export interface SeenItem {
@@ -83,6 +163,8 @@ export interface Turn {
   step: Step;
   callCount: number;
   usage: Usage;
+  /** How its newest call failed; absent when it did not, and in turns of older versions. */
+  trouble?: FailureType | 'HeartbeatTimeout' | 'ScheduleToStartTimeout' | 'OtherTimeout' | 'Unknown';
   /** The newest semantic step; unknown in states of the first version. */
   progress?: TurnProgress;
   /** Set by what ends the turn. */
@@ -161,11 +243,14 @@ export function openSession(input: { sessionId: string; chain: string; agent: st
     outputCount: 0,
     usage: UNKNOWN_USAGE,
     lastOutcome: null,
+    ...NOTHING_OF_WAKES,
     timerAtMs: null,
   };
 }
 
-type Later = 'draining' | 'drainChanges';
+const NOTHING_OF_WAKES = { wakes: [], wakeCount: 0, removedKeys: [], computing: [], starting: [], closed: false };
+
+type Later = 'draining' | 'drainChanges' | keyof typeof NOTHING_OF_WAKES;
 type StoredTurn = Omit<Turn, LaterOfTurn | 'used'> &
   Partial<Pick<Turn, LaterOfTurn>> & { used: Omit<Turn['used'], LaterUsed> & Partial<Turn['used']> };
 type LaterOfTurn = 'failedLinks' | 'capacityWaitedUntilMs';
@@ -178,6 +263,7 @@ export function upgradeState(stored: StoredState): SessionState {
   return {
     draining: false,
     drainChanges: { made: 0, told: 0 },
+    ...NOTHING_OF_WAKES,
     ...stored,
     turn: stored.turn && upgradeTurn(stored.turn),
     profile: { ...DEFAULT_PROFILE, ...stored.profile },

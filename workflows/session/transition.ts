@@ -1,14 +1,19 @@
+import { SIGNAL } from '../../protocol/names.js';
 import type { TurnProgress } from '../../protocol/view.js';
 import { advance } from './advance.js';
+import { onCloseRequested } from './close.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
-import type { Moment, SessionEvent } from './events.js';
+import type { CallFailure, Moment, SessionEvent } from './events.js';
+import { fireDue, onSessionStarted } from './fires.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
 import { notice } from './outbox.js';
+import { receiveReminder } from './reminders.js';
 import type { Call, SessionState } from './state.js';
 import { stop } from './stop.js';
 import { onToolFailed, onToolFinished } from './tools.js';
+import { onCancelRequested, onEditRequested, onFiresComputed, onScheduleRequested } from './wake-updates.js';
 
 /**
  * The session's whole behaviour: what an event does to the state, and what must be done because of it. Pure: no clock, no chance,
@@ -25,14 +30,21 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     case 'opened':
       return unchanged(state);
     case 'signalReceived':
-      return unchanged(receiveSignal(state, event.name, event.args));
+      return unchanged(
+        event.name === SIGNAL.reminder
+          ? receiveReminder(state, event.args[0])
+          : receiveSignal(state, event.name, event.args),
+      );
     case 'modelFinished': {
       const call = callInFlight(state, event);
-      return call ? onModelFinished(state, call, event.result) : unchanged(state);
+      return call ? onModelFinished(inTrouble(state), call, event.result) : unchanged(state);
     }
     case 'modelFailed': {
       const call = callInFlight(state, event);
-      return call ? onModelFailed(state, call, event.failure, moment) : unchanged(state);
+      if (!call) return unchanged(state);
+      return onTime(inTrouble(state, event.failure.type), moment, (ready) =>
+        onModelFailed(ready, call, event.failure, moment),
+      );
     }
     case 'toolFinished':
       return onToolFinished(state, event);
@@ -50,6 +62,18 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return unchanged(drain(state, moment));
     case 'undrainRequested':
       return unchanged(undrain(state));
+    case 'wakeScheduleRequested':
+      return onScheduleRequested(state, event, moment);
+    case 'wakeEditRequested':
+      return onEditRequested(state, event, moment);
+    case 'wakeCancelRequested':
+      return onCancelRequested(state, event, moment);
+    case 'closeRequested':
+      return onCloseRequested(state, event, moment);
+    case 'firesComputed':
+      return onFiresComputed(state, event.id, event.result);
+    case 'sessionStarted':
+      return unchanged(onSessionStarted(state, event.key, event.problem));
     default:
       return event satisfies never;
   }
@@ -75,12 +99,23 @@ function callInFlight(state: SessionState, { callId, dispatch }: { callId: strin
   return step.call.callId === callId && step.call.dispatch === dispatch ? step.call : null;
 }
 
+/** How the turn's newest call failed, for whoever judges the turn. */
+function inTrouble(state: SessionState, type?: CallFailure['type']): SessionState {
+  const { trouble: _, ...turn } = state.turn!;
+  return { ...state, turn: type === undefined ? turn : { ...turn, trouble: type } };
+}
+
 /** The timer is a nudge; what is due is read from the state. */
 function onTimer(state: SessionState, moment: Moment): Change {
   const disarmed = { ...state, timerAtMs: null };
   const step = state.turn?.step;
   if (step?.kind !== 'waiting' || step.untilMs > moment.nowMs || moment.rollOverDue) return unchanged(disarmed);
-  return onWaitOver(disarmed, step.call);
+  return onTime(disarmed, moment, (ready) => onWaitOver(ready, step.call));
+}
+
+/** What may send a call out again says how many items wait, so what is due joins them first. */
+function onTime(state: SessionState, moment: Moment, next: (ready: SessionState) => Change): Change {
+  return andThen(fireDue(state, moment), next);
 }
 
 /** From the store: what it holds becomes the session's transcript, under ids that cannot collide with what it holds. */

@@ -1,9 +1,11 @@
 import type { AppendItem, TurnOutcome } from '../../protocol/calls.js';
-import type { OutcomeKind } from '../../protocol/fates.js';
+import { itemIdOf, type OutcomeKind, sourceOf } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import { addUsage, UNKNOWN_USAGE } from '../../protocol/usage.js';
+import { sayStarted, whyOf } from './occurrences.js';
 import { notice, say } from './outbox.js';
 import { setFate, toRecords } from './seen-items.js';
+import { judgeWake } from './wakes.js';
 import type { Call, QueuedItem, SessionState, Suspension, Turn } from './state.js';
 
 /** Opens a turn for the head of the queue, its `opener`. Nothing is told or written before its first call begins. */
@@ -14,7 +16,7 @@ export function startTurn(state: SessionState, opener: QueuedItem, nowMs: number
   const { message } = opener;
   const turn: Turn = {
     id,
-    source: { kind: 'message', key: message.id },
+    source: sourceOf(message.id),
     silent: message.silent,
     startedAtMs: nowMs,
     opener,
@@ -32,11 +34,9 @@ export function startTurn(state: SessionState, opener: QueuedItem, nowMs: number
 }
 
 function announceStart(state: SessionState, turn: Turn, isAnnounced: boolean): SessionState {
-  const { id: turnId, source, silent } = turn;
-  const received = isAnnounced
-    ? state
-    : say(state, { kind: 'MessageReceived', messageId: source.key, disposition: { kind: 'started', turnId } });
-  return say(received, { kind: 'TurnStarted', turnId, source, silent, why: `message ${source.key}` });
+  const { id: turnId, source, silent, startedAtMs: nowMs } = turn;
+  const told = sayStarted(state, itemIdOf(source), { turnId, isAnnounced, nowMs });
+  return say(told, { kind: 'TurnStarted', turnId, source, silent, why: whyOf(source) });
 }
 
 export function toAppend({ message, contentHash }: QueuedItem): AppendItem {
@@ -73,7 +73,7 @@ export function release(
 ): SessionState {
   const turn = state.turn!;
   const call = openCall(turn);
-  const isOpener = (id: string) => id === turn.source.key;
+  const isOpener = (id: string) => id === itemIdOf(turn.source);
   const answered = setFate(state, turn.itemIds.filter(isOpener), 'answered', turn.id);
   const fated = setFate(
     answered,
@@ -89,7 +89,7 @@ export function release(
     usage: addUsage(fated.usage, turn.usage),
     lastOutcome: { turnId: turn.id, outcome, reason },
   };
-  return carry(released, claimedBy(turn.id, call?.append ?? turn.next));
+  return carry(judgeWake(released, turn, outcome), claimedBy(turn.id, call?.append ?? turn.next));
 }
 
 /** The call that a turn is in, when it is in one. */
@@ -126,7 +126,7 @@ export function forgetTurn(state: SessionState, call: Call): SessionState {
     ...state,
     turn: null,
     queue: [...turn.steers, ...state.queue],
-    carried: call.append.filter((item) => !(item.kind === 'message' && item.messageId === turn.source.key)),
+    carried: call.append.filter((item) => !(item.kind === 'message' && item.messageId === itemIdOf(turn.source))),
     outbox: [...call.outputs.filter((output) => !isOfStart(output, turn)), ...state.outbox],
   };
 }
@@ -138,8 +138,7 @@ export function suspendBeforeStart(state: SessionState, call: Call, suspended: S
 }
 
 function isOfStart(output: SessionState['outbox'][number], turn: Turn): boolean {
-  if (output.kind === 'TurnStarted') return output.turnId === turn.id;
-  return (
-    output.kind === 'MessageReceived' && output.disposition.kind === 'started' && output.disposition.turnId === turn.id
-  );
+  if (output.kind === 'TurnStarted' || output.kind === 'WakeFired') return output.turnId === turn.id;
+  if (output.kind !== 'MessageReceived' && output.kind !== 'ReminderReceived') return false;
+  return output.disposition.kind === 'started' && output.disposition.turnId === turn.id;
 }

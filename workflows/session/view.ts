@@ -1,6 +1,8 @@
+import { sourceOf } from '../../protocol/fates.js';
 import { worstSilenceMs } from '../../protocol/liveness.js';
 import type { SessionView, TurnView } from '../../protocol/view.js';
 import { statusOf } from './advance.js';
+import { toWakeView } from './wakes.js';
 import type { SessionState, ToolStep, Turn, WaitReason } from './state.js';
 
 /** What the `state` query answers. */
@@ -14,7 +16,8 @@ export function toView(state: SessionState, historyEvents: number): SessionView 
     suspended,
     draining,
     turn: state.turn ? toTurnView(state.turn, state) : null,
-    queue: state.queue.map((item) => ({ id: item.message.id, kind: item.message.kind })),
+    queue: state.queue.map(({ message: { id } }) => ({ id, kind: sourceOf(id).kind })),
+    wakes: state.wakes.map((wake) => toWakeView(state, wake)),
     head,
     turns: state.turnCount,
     usage,

@@ -21,6 +21,17 @@ export function describeClaims(fixture: StoreFixture): void {
     return head;
   }
 
+  test('a repeat of a reminder is told as one', async () => {
+    const { store } = fixture;
+    const head = await finishedCall(store, aBegin({ append: [aMessage('reminder:r1:1000')] }));
+    await store.record(aRecord({ outcomes: [anOutcome('t1')], items: [anItem('reminder:r1:1000')] }));
+    await store.beginTry(aBegin({ turnId: 't2', head, append: [aMessage('reminder:r1:1000')] }));
+    expect((await journal(store)).at(-1)).toMatchObject({
+      ...{ kind: 'ReminderReceived', reminderId: 'r1', dueMs: 1_000 },
+      disposition: { kind: 'duplicate', fate: 'answered', turnId: 't1' },
+    });
+  });
+
   test('a repeat that would open a turn is told what became of the first, and starts nothing', async () => {
     const { store } = fixture;
     const head = await answered();

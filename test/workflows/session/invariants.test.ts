@@ -1,12 +1,16 @@
 import type { Settlement } from '../../../protocol/calls.js';
+import { LIMITS } from '../../../protocol/limits.js';
 import type { Effect } from '../../../workflows/session/effects.js';
 import type { SessionEvent } from '../../../workflows/session/events.js';
 import { brokenBy, brokenOver, type Transition } from '../../../workflows/session/invariants.js';
-import type { SessionState, Turn } from '../../../workflows/session/state.js';
+import type { SessionState, Turn, Wake } from '../../../workflows/session/state.js';
 import {
   aChainOf,
   aSessionWith,
   answers,
+  cancels,
+  closes,
+  computed,
   anAnswer,
   asksFor,
   aSession,
@@ -21,6 +25,7 @@ import {
   receives,
   recorded,
   resumes,
+  schedules,
   stops,
   timerFires,
   toolEnds,
@@ -72,6 +77,14 @@ const stoppedTools = taken(after(running, asksFor('look')), stops());
 const draining = after(running, drains);
 const suspended = after(running, fails('AgentUnavailable'), recorded);
 
+const INTERVAL = { schedule: { kind: 'interval', everyMs: 60_000 }, prompt: 'look' };
+const woken = aSession(schedules(INTERVAL), computed(60_000, 120_000), recorded);
+const withWake = (over: Partial<Wake>): SessionState => ({ ...woken, wakes: [{ ...woken.wakes[0]!, ...over }] });
+const due = (n: number) => ({ dueMs: NOW_MS + n, text: '' });
+const fired = after(woken, timerFires);
+const LATER = { ...moment, nowMs: NOW_MS + 60_000 };
+const cancelled = taken(woken, cancels({ wake: woken.wakes[0]!.id }));
+
 test.each<[string, Transition]>([
   [
     'the one turn that runs has no outcome yet',
@@ -96,8 +109,62 @@ test.each<[string, Transition]>([
     to({ ...running, seen: [...running.seen, ...running.seen] }),
   ],
   ['an item that waits was told so', to({ ...running, turn: null, queue: [turnOf(running).opener] })],
-  ['the timer is armed for nothing but the wait of the running turn', to({ ...running, timerAtMs: NOW_MS })],
-  ['the timer is armed for nothing but the wait of the running turn', to({ ...waiting, timerAtMs: NOW_MS })],
+  ['the timer is armed for nothing but the first thing that is due', to({ ...running, timerAtMs: NOW_MS })],
+  ['the timer is armed for nothing but the first thing that is due', to({ ...waiting, timerAtMs: NOW_MS })],
+  ['the timer is armed for nothing but the first thing that is due', to({ ...woken, timerAtMs: NOW_MS + 120_000 })],
+  ['due times of a wake strictly increase', to(withWake({ fires: [due(2), due(1)] }))],
+  ['due times of a wake strictly increase', to(withWake({ lastDueMs: NOW_MS + 60_000 }))],
+  [
+    'at most one occurrence of a wake waits or runs',
+    to({ ...fired, starting: [{ key: `${woken.wakes[0]!.id}:1`, sessionId: 'acme/s2', lateMs: 0 }] }),
+  ],
+  ['a wake has an id and a key of its own', to({ ...woken, wakes: [...woken.wakes, ...woken.wakes] })],
+  [
+    'a wake has an id and a key of its own',
+    to({ ...woken, wakes: ['a', 'b'].map((id) => ({ ...woken.wakes[0]!, id, key: 'k' })) }),
+  ],
+  ['a wake knows its next due time, or is about to, or is disabled', to(withWake({ fires: [] }))],
+  ['a wake knows its next due time, or is about to, or is disabled', to(withWake({ disabled: 'x' }))],
+  [
+    'nothing of wakes exceeds its limit',
+    to({ ...woken, removedKeys: [1, 2].map(() => ({ key: 'k', rank: 'person' as const })) }),
+  ],
+  [
+    'nothing of wakes exceeds its limit',
+    to({ ...woken, wakes: Array.from({ length: LIMITS.wakesPerSession + 1 }, () => woken.wakes[0]!) }),
+  ],
+  ['a closed session has no wake, no turn, and nothing that waits', to({ ...woken, closed: true })],
+  ['a closed session has no wake, no turn, and nothing that waits', to({ ...running, closed: true })],
+  ['the timer is armed or disarmed at most once', doing([1, 2].map((atMs) => ({ kind: 'armTimer' as const, atMs })))],
+  [
+    'no wake is left due, unless the run is to roll over',
+    { ...to(woken), moment: { ...moment, nowMs: NOW_MS + 60_000 } },
+  ],
+  ['a cancelled wake is absent, from the wakes and from what waits', { ...cancelled, after: woken }],
+  [
+    'a cancelled wake is absent, from the wakes and from what waits',
+    { ...cancelled, after: { ...after(woken, receives('m1'), timerFires), wakes: [] } },
+  ],
+  ['a request is answered at once, or when its due times are known', { ...cancelled, effects: [] }],
+  ['a request is answered at once, or when its due times are known', { ...cancelled, event: opened }],
+  [
+    'a request is answered at once, or when its due times are known',
+    { ...cancelled, event: { kind: 'firesComputed', id: 'u9', result: { kind: 'error', problem: 'x' } } },
+  ],
+  [
+    'what is computed and what is sent is known to be on its way',
+    { ...taken(aSession(), schedules(INTERVAL)), after: aSession() },
+  ],
+  [
+    'what is computed and what is sent is known to be on its way',
+    doing([
+      { kind: 'startSession', key: 'w:1', input: { sessionId: 'a/b', agent: 'x', message: { id: 'w:1', parts: [] } } },
+    ]),
+  ],
+  [
+    'nothing is in flight at continue-as-new',
+    { ...doing([{ kind: 'continueAsNew' }]), after: aSession(schedules(INTERVAL)) },
+  ],
   ['a suspended session runs no turn', to({ ...running, suspended: suspended.suspended })],
   [
     'what a running turn took over from ended ones is its own to hand on',
@@ -210,9 +277,9 @@ test.each<[string, Transition]>([
   ['one record is in flight at a time', doing([record])],
   ['what the effects arm is what the state says is armed', doing([{ kind: 'armTimer', atMs: NOW_MS }])],
   ['what the effects arm is what the state says is armed', { ...to(waiting), event: timerFires }],
-  ['a call that waits has its timer, unless the run is to roll over', to({ ...waiting, timerAtMs: null })],
+  ['what is due later has the timer, unless the run is to roll over', to({ ...waiting, timerAtMs: null })],
   [
-    'a call that waits has its timer, unless the run is to roll over',
+    'what is due later has the timer, unless the run is to roll over',
     { ...to(waiting), moment: { ...moment, rollOverDue: true } },
   ],
   ['nothing that could run stands still', to(withTurn(running, { step: { kind: 'toDispatch' } }))],
@@ -289,6 +356,8 @@ test.each<[string, Transition[]]>([
     'the store is told of each change of draining in its order',
     [2, 1].map((change) => doing([{ ...record, input: { ...record.input, drain: { isDraining: true, change } } }])),
   ],
+  ['a due time of a wake starts one thing', [taken(woken, timerFires, LATER), taken(woken, timerFires, LATER)]],
+  ['a cancelled wake never fires again', [cancelled, taken(woken, timerFires, LATER)]],
   [
     'a key names one output',
     [
@@ -343,6 +412,14 @@ test('nothing is noticed in lives as they should be', () => {
         stops(),
         undrains,
         receives('m8'),
+        schedules(INTERVAL),
+        computed(60_000),
+        timerFires,
+        cancels({ wake: 'none' }),
+        computed(120_000),
+        answers(),
+        closes(),
+        recorded,
       );
     },
   );

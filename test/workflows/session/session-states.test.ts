@@ -9,6 +9,11 @@ import {
   aChainOf,
   answers,
   asksFor,
+  cancels,
+  closes,
+  computed,
+  reminds,
+  schedules,
   aSession,
   aSessionWith,
   after,
@@ -145,6 +150,28 @@ function stopAndDrainEverywhere(): void {
   after(running, fails('AgentUnavailable'), drains, receives('m2'));
 }
 
+const INTERVAL = { schedule: { kind: 'interval', everyMs: 60_000 }, prompt: 'look' };
+
+function wakeAndCloseEverywhere(): void {
+  const woken = aSession(schedules(INTERVAL), computed(60_000), recorded);
+  const [running, waiting] = [aSession(receives('m1')), aSession(receives('m1'), fails('ModelBusy'))];
+  const suspended = after(running, fails('AgentUnavailable'));
+  after(after(woken, drains), timerFires);
+  const turn = after(woken, timerFires, computed(120_000));
+  const stopsIt = cancels({ wake: woken.wakes[0]!.id, stopRunning: true });
+  for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
+    const ways = [turn, after(turn, asksFor('look', 'send')), after(turn, fails('ModelBusy'))];
+    for (const state of ways) after(state, ...others, stopsIt);
+  }
+  const reminded = reminds({ reminderId: 'r1', dueMs: 1, prompt: 'x' });
+  for (const state of [aSession(), running, waiting, after(running, asksFor('look')), suspended]) {
+    after(state, reminded);
+    after(state, closes(), receives('m9'), opened);
+    after(state, schedules(INTERVAL), closes(), computed(60_000), closes());
+  }
+  after(running, asksFor('look'), toolEnds(0), fails('SessionClosed'));
+}
+
 function liveThroughRollOvers(): void {
   const due = (state: SessionState, ...happenings: Happening[]) =>
     happenings.reduce((sofar, happening) => when(sofar, happening, { rollOverDue: true }).state, state);
@@ -164,6 +191,11 @@ function liveThroughRollOvers(): void {
   due(running, asksFor('look'), stops());
   due(running, asksFor('look'), toolEnds(0), stops());
   due(running, stops());
+  for (const state of [running, after(running, asksFor('look')), after(running, fails('ModelBusy')), aSession()])
+    due(state, closes());
+  due(after(due(after(running, asksFor('look')), toolEnds(0))), closes());
+  due(after(running, fails('AgentUnavailable')), closes());
+  due(running, fails('SessionClosed'));
 }
 
 test('the page lists exactly the transitions that happen', () => {
@@ -176,6 +208,7 @@ test('the page lists exactly the transitions that happen', () => {
       liveThroughTheRest();
       stopAndDrainEverywhere();
       lackCapacityForTools();
+      wakeAndCloseEverywhere();
       liveThroughRollOvers();
     },
   );
