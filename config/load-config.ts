@@ -75,6 +75,7 @@ export function toEnvironment(config: Config): Record<string, string> {
     VIGIL_STORE: config.store,
     VIGIL_AGENTS: JSON.stringify(config.agentFiles),
     VIGIL_MODEL: config.model,
+    VIGIL_TIME_ZONE: config.timeZone,
     VIGIL_LOG_LEVEL: config.logLevel,
     VIGIL_LEASE_MS: String(config.leaseMs),
     VIGIL_FREEZE_MS: String(config.freezeMs),

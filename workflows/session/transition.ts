@@ -10,7 +10,7 @@ import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
 import { notice } from './outbox.js';
 import { receiveReminder } from './reminders.js';
-import type { Call, SessionState } from './state.js';
+import type { Call, SessionState, ToolStep } from './state.js';
 import { stop } from './stop.js';
 import { onToolFailed, onToolFinished } from './tools.js';
 import { onCancelRequested, onEditRequested, onFiresComputed, onScheduleRequested } from './wake-updates.js';
@@ -89,8 +89,9 @@ function withProgress(before: SessionState, after: SessionState, event: SessionE
 function progressBy(state: SessionState, event: SessionEvent): TurnProgress['kind'] | null {
   if (event.kind === 'modelFinished') return callInFlight(state, event) ? 'call_completed' : null;
   if (event.kind !== 'toolFinished' || state.turn?.step.kind !== 'tools') return null;
-  const isNew = state.turn.step.calls.some((call) => call.toolCallId === event.toolCallId && !call.done);
-  return isNew ? 'tool_finished' : null;
+  const { toolCallId, dispatch } = event;
+  const isMeant = (call: ToolStep) => call.toolCallId === toolCallId && call.dispatch === dispatch && !call.done;
+  return state.turn.step.calls.some(isMeant) ? 'tool_finished' : null;
 }
 
 function callInFlight(state: SessionState, { callId, dispatch }: { callId: string; dispatch: number }): Call | null {

@@ -196,6 +196,7 @@ function liveThroughRollOvers(): void {
   due(after(due(after(running, asksFor('look')), toolEnds(0))), closes());
   due(after(running, fails('AgentUnavailable')), closes());
   due(running, fails('SessionClosed'));
+  due(after(aSession(), closes()), opened);
 }
 
 test('the page lists exactly the transitions that happen', () => {
