@@ -229,6 +229,8 @@ describe('a provider that really goes silent', () => {
   const FIRST = 'First I look it up.';
   const ANSWER = 'The answer is five and nothing else.';
   const TOOL = '[tool add({"a":2,"b":3}) -> 5]\n';
+  // Apart from the sessions above, whose messages wait for a worker.
+  const live = Vigil.inFileWithoutWorker();
   let providers: TestProviders;
   let screen: Terminal;
   beforeAll(async () => {
@@ -239,7 +241,7 @@ describe('a provider that really goes silent', () => {
         : { content: FIRST, toolCalls: [{ name: 'add', arguments: '{"a":2,"b":3}', id: 'call_1' }] },
     );
     const model = `${providers.get('openai-compatible').proxy.url}/v1#o4-mini`;
-    await vigil.startWorker({ VIGIL_MODEL: model, VIGIL_AGENTS: join(packageRoot(), 'test/support/quick-agent.ts') });
+    await live.startWorker({ VIGIL_MODEL: model, VIGIL_AGENTS: join(packageRoot(), 'test/support/quick-agent.ts') });
   }, READ_LIMIT_MS);
   afterAll(() => providers.stop());
   afterEach(() => screen.kill());
@@ -256,17 +258,17 @@ describe('a provider that really goes silent', () => {
     const { proxy } = providers.get('openai-compatible');
     proxy.reset();
     proxy.next(...scripts);
-    const session = vigil.session();
-    screen = new Terminal([...vigilProgram(), 'chat', session], vigil.places);
+    const session = live.session();
+    screen = new Terminal([...vigilProgram(), 'chat', session], live.places);
     await screen.shows('you>');
-    const webhook = new WebhookCollector(vigil.client, session, new Chance(1));
+    const webhook = new WebhookCollector(live.client, session, new Chance(1));
     const collected = webhook.collect(1, AbortSignal.timeout(READ_LIMIT_MS));
     const message = ['chat', session, '--agent', 'quick', '--id', 'm1', '--message', 'two and three?'];
-    const plain = vigil.command(message);
+    const plain = live.command(message);
     for (const partial of partials) await screen.shows(new RegExp(`^${partial}\\w*$`, 'm'));
     expect(await plain.hasEnded(READ_LIMIT_MS)).toBe(0);
     await collected;
-    const json = await vigil.run([...message, '--json']);
+    const json = await live.run([...message, '--json']);
     const text = `${FIRST}\n\n${ANSWER}`;
     expect(plain.stdout).toBe(`${text}\n`);
     expect(plain.stderr).toMatch(/^\[tool add.* -> 5\]\n\(tokens: .*\)\n$/);
@@ -274,7 +276,7 @@ describe('a provider that really goes silent', () => {
     expect(webhook.finals()).toMatchObject([{ text, final: text }]);
     await until('the prompt', () => screen.text.endsWith('you>'));
     expect(screen.text.split('\n').slice(1).join('\n')).toMatch(turnOn(`${FIRST}\n${TOOL}${ANSWER}\n`));
-    const discards = (await vigil.outputs(session)).filter((output) => output.kind === 'TextStreamDiscarded');
+    const discards = (await live.outputs(session)).filter((output) => output.kind === 'TextStreamDiscarded');
     expect(discards).toHaveLength(partials.length);
   });
 
