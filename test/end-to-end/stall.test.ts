@@ -172,10 +172,18 @@ testTogether('the view tells of a call that runs what it has shown', async () =>
     return view?.turn?.lastProgress.kind === 'content' && view;
   });
   expect(turn!.lastProgress.phase).toBe('streaming');
-  const shown = await vigil.run(['show', session]);
-  expect(shown.stdout).toMatch(/last progress: +content, phase streaming, 20/);
-  expect(shown.stdout).toMatch(/a turn in which nothing moves ends within [\d.]+ min/);
   await asking;
+});
+
+testTogether('vigil show tells the last progress, and when a turn ends in which nothing moves', async () => {
+  const session = vigil.session();
+  const sent = await vigil.client.send(session, { text: 'wait for 60 seconds' });
+  await vigil.output(session, 'ToolStarted');
+  const shown = await vigil.run(['show', session]);
+  expect(shown.stdout).toMatch(/last progress: +call completed, 20/);
+  expect(shown.stdout).toMatch(/a turn in which nothing moves ends within [\d.]+ min/);
+  await vigil.client.stop(session);
+  await sent.outcome();
 });
 
 testTogether('a tool that is stuck is given up once, and the model is told', async () => {

@@ -163,7 +163,9 @@ export class Exchange {
   }
 
   async write(text: string): Promise<void> {
-    if (text !== '') await new Promise<void>((resolve) => this.response.write(text, () => resolve()));
+    // A write that the client's going overtakes is never confirmed.
+    if (text !== '')
+      await Promise.race([new Promise<void>((resolve) => this.response.write(text, () => resolve())), this.gone]);
   }
 
   /** Writes the text again and again until the client is gone. */
