@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ready, say, startServer, startVigilWorker } from '../../bench/servers.js';
 import { SessionClient } from '../../client/sessions.js';
-import { packageRoot } from '../../config/package-root.js';
+import { compiledPath, packageRoot } from '../../config/package-root.js';
 import type { SessionView } from '../../protocol/view.js';
 import type {
   CancelWakeAnswer,
@@ -182,6 +182,23 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await busy.outcome();
     await ask('ping');
   },
+  stalled: async ({ client, session }) => {
+    await (await client.send(session, { text: 'fault: stall once' }, { agent: 'quick' })).outcome();
+    await (await client.send(session, { text: 'ping' })).outcome();
+  },
+  exhausted: async ({ client, session }) => {
+    await (await client.send(session, { text: 'fault: stall' }, { agent: 'quick' })).outcome();
+    await (await client.send(session, { text: 'ping' })).outcome();
+  },
+  'lost-worker': async ({ client, session }) => {
+    const running = await client.send(session, { text: 'slowly' }, { agent: 'deadly' });
+    await (await client.send(`${session}-other`, { text: 'die in once' }, { agent: 'deadly' })).outcome();
+    await running.outcome();
+  },
+  suspect: async ({ client, session }) => {
+    await (await client.send(session, { text: 'die at once' }, { agent: 'deadly' })).outcome();
+    await (await client.send(session, { text: 'die in repeatable' })).outcome();
+  },
   'unknown-agent': async ({ temporal, client, session }) => {
     const start = { workflowId: session, taskQueue: TASK_QUEUE, signal: SIGNAL.message, args: [{ agent: 'nobody' }] };
     await temporal.workflow.signalWithStart(WORKFLOW_TYPE, { ...start, signalArgs: [{ id: 'm1', text: 'ping' }] });
@@ -190,8 +207,12 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
   },
 };
 
-const AGENTS = join(packageRoot(), 'test', 'support', 'capacity-agents.ts');
+const agentFile = (name: string) => join(packageRoot(), 'test', 'support', `${name}.ts`);
+const AGENTS = agentFile('capacity-agents');
 const NARROW_QUEUE = 'narrow';
+const SUPERVISED_QUEUE = 'supervised';
+/** Those whose workers die, or whose model falls silent: their agents have a stream gap of a second. */
+const SUPERVISED = new Set(['stalled', 'exhausted', 'lost-worker', 'suspect']);
 /** Those that want a worker with room for one activity. */
 const NARROW = new Set(['capacity-wait', 'capacity-lacking']);
 
@@ -245,21 +266,30 @@ async function record(wanted: string[]): Promise<void> {
   const workers = [
     await startVigilWorker(server.address, store, environment),
     await startNarrowWorker({ VIGIL_ADDRESS: server.address, VIGIL_STORE: store, ...environment }),
+    await startSupervisor({ VIGIL_ADDRESS: server.address, VIGIL_STORE: store }),
   ];
   const client = await SessionClient.connect({ address: server.address, store });
   const narrow = await SessionClient.connect({ address: server.address, store, taskQueue: NARROW_QUEUE });
+  const supervised = await SessionClient.connect({ address: server.address, store, taskQueue: SUPERVISED_QUEUE });
+  const clientOf = (name: string) => (NARROW.has(name) ? narrow : SUPERVISED.has(name) ? supervised : client);
   const temporal = new Client({ connection: await Connection.connect({ address: server.address }) });
   try {
     for (const name of wanted) {
-      await SCENARIOS[name]!(stage(NARROW.has(name) ? narrow : client, temporal, name));
+      await SCENARIOS[name]!(stage(clientOf(name), temporal, name));
       await new Promise((resolve) => setTimeout(resolve, 500));
       await save(temporal, name);
     }
   } finally {
-    await Promise.all([client.close(), narrow.close(), temporal.connection.close()]);
+    await Promise.all([client.close(), narrow.close(), supervised.close(), temporal.connection.close()]);
     for (const worker of workers) worker.kill('SIGKILL');
     await server.stop();
   }
+}
+
+function startSupervisor(environment: NodeJS.ProcessEnv): Promise<ChildProcess> {
+  const agents = JSON.stringify([agentFile('quick-agent'), agentFile('deadly-agent')]);
+  const env = { ...process.env, VIGIL_TASK_QUEUE: SUPERVISED_QUEUE, VIGIL_AGENTS: agents, ...environment };
+  return ready(fork(compiledPath('worker/supervisor-main.js'), [], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
 }
 
 function startNarrowWorker(environment: NodeJS.ProcessEnv): Promise<ChildProcess> {
