@@ -12,6 +12,8 @@ const shared = {
   },
 };
 export default {
+  // Most tests wait most of the time: two at once take half as long on the two cores that CI has.
+  maxWorkers: 2,
   projects: [
     {
       ...shared,
