@@ -224,7 +224,9 @@ describe('a due wake', () => {
     expect(message).toMatchObject({
       messageId: item(60_000),
       parts: [
-        { text: `[wake ${W1}, set by person, due in 60000 ms; to end it, cancel wake "${W1}"]` },
+        {
+          text: `[wake ${W1}, set by person, due in 60000 ms, every 60 s from 2026-01-01T00:00:00.000Z; to end it, cancel wake "${W1}"]`,
+        },
         { text: 'look' },
       ],
     });
