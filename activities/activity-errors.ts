@@ -13,6 +13,11 @@ export class ProfileChangedError extends Error {
   }
 }
 
+/** A tool will not do what it was asked; the message is for the model, and says what to do. */
+export class ToolRefusal extends Error {
+  override name = 'ToolRefusal';
+}
+
 /** The account with the provider takes nothing for a while: it said so now, or to an earlier call. */
 export class AccountBusyError extends Error {
   override name = 'AccountBusyError';

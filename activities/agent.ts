@@ -25,6 +25,8 @@ export interface AgentDefinition extends Partial<TurnLimits> {
   /** The system prompt. */
   instructions?: string;
   tools?: ToolDefinition[];
+  /** `false`: without the tools `schedule_wake`, `list_wakes` and `cancel_wake`, which every agent has, as for a model that takes no tools. */
+  wakes?: boolean;
   /** Phase budgets in milliseconds that differ from the defaults, whatever the configuration says of this agent or its model. */
   budgetsMs?: Partial<PhaseBudgets>;
   /** Tries beyond the first that one turn's model calls may use; default 2. */
@@ -51,6 +53,8 @@ export interface ToolDefinition<Input extends z.ZodType = any> {
   input: Input;
   /** True when running twice does no harm: the call is then retried after a lost worker. Default false. */
   idempotent?: boolean;
+  /** In a turn that a wake or a reminder started: `run`, the default, or `refuse`, with a result for the model. Nobody is asked then. */
+  onAutomation?: 'run' | 'refuse';
   /** Milliseconds that the tool may stay silent; default 60 s. Call `progress` more often than that. */
   silenceMs?: number;
   /** Returns text, or a value that becomes JSON. A thrown error becomes an error result for the model. */

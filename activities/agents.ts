@@ -15,6 +15,7 @@ import {
 import { messageOf } from './classify-error.js';
 import type { ModelReference } from './models.js';
 import { toFunctionTools } from './prompt.js';
+import { createWakeTools, isWakeTool } from './wake-tools.js';
 
 /** An agent ready to run: checked, with every default filled in. */
 export interface Agent {
@@ -60,7 +61,7 @@ export function createAgents(
 function createAgent(definition: AgentDefinition, defaultModel: string, settings: LivenessSettings): Agent {
   const { name } = definition;
   const links = linksOf(definition, defaultModel, settings);
-  const tools = new Map((definition.tools ?? []).map((tool) => [tool.name, tool]));
+  const tools = new Map(toolsOf(definition).map((tool) => [tool.name, tool]));
   return {
     name,
     definition,
@@ -74,6 +75,10 @@ function createAgent(definition: AgentDefinition, defaultModel: string, settings
     },
     callLimits: callLimitsFor(definition, settings),
   };
+}
+
+function toolsOf({ name, tools = [], wakes = true }: AgentDefinition): ToolDefinition[] {
+  return wakes ? [...tools, ...createWakeTools(name)] : tools;
 }
 
 /** The model at a place of the agent's chain; `undefined` = the worker's default. */
@@ -97,7 +102,18 @@ const isName = (name: unknown) => typeof name === 'string' && NAME.test(name);
 
 function agentProblems(agent: AgentDefinition, defaultModel: string, settings: LivenessSettings): string[] {
   const name = isName(agent.name) ? [] : [`agent name "${agent.name}": use 1 to 64 letters, digits, "-" or "_"`];
-  return [...name, ...chainProblems(agent, defaultModel, settings), ...limitProblems(agent), ...toolProblems(agent)];
+  return [
+    ...name,
+    ...chainProblems(agent, defaultModel, settings),
+    ...limitProblems(agent),
+    ...wakesProblem(agent),
+    ...toolProblems(agent),
+  ];
+}
+
+function wakesProblem({ name, wakes }: AgentDefinition): string[] {
+  if (wakes === undefined || typeof wakes === 'boolean') return [];
+  return [`agent "${name}": wakes must be true or false`];
 }
 
 /** A chain is written by hand; its tables travel with each session's state. */
@@ -126,11 +142,23 @@ function toolProblems(agent: AgentDefinition): string[] {
     return [
       ...(isName(tool.name) ? [] : [`tool name "${tool.name}": use 1 to 64 letters, digits, "-" or "_"`]),
       ...(isSecond ? [`two tools are called "${tool.name}"`] : []),
+      ...builtInProblem(tool, agent),
       ...silenceProblem(tool),
+      ...automationProblem(tool),
       ...inputProblem(tool),
       ...(typeof tool.run === 'function' ? [] : [`tool "${tool.name}": run is not a function`]),
     ].map((problem) => `agent "${agent.name}": ${problem}`);
   });
+}
+
+function builtInProblem({ name }: ToolDefinition, { wakes }: AgentDefinition): string[] {
+  if (wakes === false || !isWakeTool(name)) return [];
+  return [`tool "${name}" is built in: call yours something else, or give the agent "wakes: false"`];
+}
+
+function automationProblem({ name, onAutomation = 'run' }: ToolDefinition): string[] {
+  if (onAutomation === 'run' || onAutomation === 'refuse') return [];
+  return [`tool "${name}": onAutomation is ${JSON.stringify(onAutomation)}; allowed are "run" and "refuse"`];
 }
 
 function silenceProblem({ name, silenceMs }: ToolDefinition): string[] {

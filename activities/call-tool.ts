@@ -4,7 +4,7 @@ import type { CallToolInput, CallToolResult } from '../protocol/calls.js';
 import { LIMITS } from '../protocol/limits.js';
 import { assistantEntryId, type AssistantPart, type LiveCall, type ToolResult } from '../store/session-store.js';
 import type { ToolContext, ToolDefinition } from './agent.js';
-import { AgentUnavailableError } from './activity-errors.js';
+import { AgentUnavailableError, ToolRefusal } from './activity-errors.js';
 import { messageOf, toFailure } from './classify-error.js';
 import type { ClosedCallWatch } from './closed-call-watch.js';
 import type { Dependencies } from './dependencies.js';
@@ -94,6 +94,7 @@ async function runTool(
 ): Promise<ToolResult> {
   const { sessionId, turnId, toolCallId, name } = input;
   if (!tool) return failed(`There is no tool "${name}".`);
+  if (input.isAutomated && tool.onAutomation === 'refuse') return failed(automationRefusal(name));
   const args = await parseArguments(tool, call.input);
   if ('problem' in args) return failed(args.problem);
   const heart = new ToolHeart(context);
@@ -104,10 +105,15 @@ async function runTool(
     return toResult(await unlessAborted(Promise.resolve(tool.run(args.value, toolContext)), signal));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
+    if (error instanceof ToolRefusal) return failed(error.message);
     return failed(`The tool failed: ${messageOf(error)}`);
   } finally {
     heart.stop();
   }
+}
+
+function automationRefusal(name: string): string {
+  return `The tool "${name}" is refused in a turn that a wake or a reminder started, because nobody is there to answer for it. Say what it would be needed for, so that a person can ask for it.`;
 }
 
 /** Tells the server of a tool's progress, and nothing more once the tool has ended. */

@@ -9,7 +9,7 @@ import type { StartSessionInput } from '../protocol/wakes.js';
 export async function startSession({ sessionId, agent, message }: StartSessionInput): Promise<void> {
   const { client, info } = Context.current();
   const args: [SessionInput] = [{ agent }];
-  const signal: MessageSignal = { ...message, mode: 'queue' };
+  const signal: MessageSignal = { ...message, mode: 'queue', isAutomated: true };
   await client.workflow.signalWithStart(WORKFLOW_TYPE, {
     workflowId: sessionId,
     taskQueue: info.taskQueue,

@@ -71,3 +71,19 @@ export function formatInstant(instantMs: number, zone: string): string {
   const [hour, minute] = [Math.floor(minutes / 60), minutes % 60].map((value) => String(value).padStart(2, '0'));
   return `${weekday} ${local.slice(0, 10)} ${local.slice(11, 16)}${seconds} ${offset < 0 ? '-' : '+'}${hour}:${minute} ${zone}`;
 }
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/;
+
+/** An instant as ISO 8601 writes it; without an offset it is a local time in the zone. The problem goes on after a subject. */
+export function parseInstant(text: string, zone: string | undefined): { ms: number } | { problem: string } {
+  const match = INSTANT.exec(text.trim());
+  const isLocal = match !== null && match[3] === undefined;
+  const ms = match ? Date.parse(isLocal ? `${match[0]}Z` : match[0]) : NaN;
+  if (Number.isNaN(ms)) return { problem: 'must be an instant like 2026-01-31T09:00:00+01:00' };
+  if (!isLocal) return { ms };
+  if (zone === undefined)
+    return { problem: 'has no offset: give one, like 2026-01-31T09:00:00+01:00, or name the zone' };
+  return isZone(zone)
+    ? { ms: toInstantMs(ms, zone) }
+    : { problem: `is a local time in "${zone}", which is no time zone` };
+}

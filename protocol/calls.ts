@@ -90,6 +90,8 @@ export interface CallToolInput {
   callId: string;
   toolCallId: string;
   name: string;
+  /** The turn was started by a wake or a reminder. */
+  isAutomated?: true;
 }
 
 /** `ok` is false for results that tell the model of an error; neither ends the turn. */

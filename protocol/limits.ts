@@ -30,6 +30,8 @@ export const LIMITS = {
   wakesPerSession: 50,
   /** UTF-8 bytes of a wake's prompt that the session keeps; a longer one is stored first and kept by reference. */
   wakePromptBytes: 2 * 1024,
+  /** Characters of a wake's prompt that lists show. */
+  wakePromptShownChars: 200,
   /** Milliseconds between two due times of an interval. */
   wakeIntervalMs: 5_000,
   /** Milliseconds ahead that a wake may be due: ten years. */

@@ -38,6 +38,8 @@ export interface MessageSignal {
   mode?: MessageMode;
   /** Recorded, but not shown to people: the turn's outcome is not announced. */
   silent?: boolean;
+  /** A wake sends it, not a person: it never joins a turn, and its own is automation. A claim that can only lower what the turn may do. */
+  isAutomated?: boolean;
 }
 
 /** A message as the session keeps it. */
@@ -47,4 +49,5 @@ export interface Message {
   parts: Part[];
   mode: MessageMode;
   silent: boolean;
+  isAutomated?: true;
 }

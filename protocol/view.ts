@@ -34,6 +34,8 @@ export interface SessionView {
 export interface TurnView {
   turnId: string;
   source: TurnSource;
+  /** Why it runs, in words. */
+  why: string;
   startedAtMs: number;
   step: string;
   items: string[];

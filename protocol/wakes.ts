@@ -141,6 +141,8 @@ export interface WakeView {
   kind: WakeSchedule['kind'];
   /** The schedule in words. */
   schedule: string;
+  /** What the model is told, cut after `LIMITS.wakePromptShownChars`; the reference of a stored text. */
+  prompt: string;
   zone: string;
   /** The next due times, at most three. */
   fires: Fire[];

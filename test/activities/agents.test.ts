@@ -147,3 +147,39 @@ test('a model is shown by what it is called', () => {
   );
   expect([...agents.values()].map((agent) => agent.models)).toEqual([['the default'], ['openai:gpt-5'], ['demo']]);
 });
+
+describe('the tools for wakes', () => {
+  const namesOf = (over: Partial<AgentDefinition>) => [
+    ...createAgents([anAgent(over)], 'demo')
+      .get('ops')!
+      .tools.keys(),
+  ];
+
+  test("are every agent's, beside its own, unless it is to be without them", () => {
+    const tools = [aTool({ input: z.object({}) })];
+    expect(namesOf({ tools })).toEqual(['clock', 'schedule_wake', 'list_wakes', 'cancel_wake']);
+    expect(namesOf({ tools, wakes: false })).toEqual(['clock']);
+  });
+
+  test('are told to the model as objects', () => {
+    const { functionTools } = createAgents([anAgent()], 'demo').get('ops')!;
+    expect(functionTools.map(({ inputSchema }) => inputSchema.type)).toEqual(['object', 'object', 'object']);
+  });
+
+  test('keep their names, unless the agent is without them', () => {
+    const tools = [aTool({ name: 'cancel_wake', input: z.object({}) })];
+    expect(problemsOf(anAgent({ tools }))).toEqual([expect.stringContaining('tool "cancel_wake" is built in')]);
+    expect(problemsOf(anAgent({ tools, wakes: false }))).toEqual([]);
+  });
+
+  test.each([
+    ['wakes', { wakes: 'no' as unknown as boolean }, 'wakes must be true or false'],
+    [
+      'onAutomation',
+      { tools: [aTool({ input: z.object({}), onAutomation: 'ask' as 'run' })] },
+      'onAutomation is "ask"; allowed are "run" and "refuse"',
+    ],
+  ])('what %s cannot be is a problem', (_, over, problem) => {
+    expect(problemsOf(anAgent(over))).toEqual([expect.stringContaining(problem)]);
+  });
+});

@@ -95,6 +95,26 @@ describe('a tool that answers', () => {
   });
 });
 
+describe('a tool in a turn that a wake or a reminder started', () => {
+  const used = async (tool: Partial<ToolDefinition>, isAutomated?: true) =>
+    toldAfter((await calling({ run: () => 'noon', ...tool })).callTool(isAutomated ? { isAutomated } : {}));
+
+  test('runs, unless it says otherwise', async () => {
+    expect(await used({}, true)).toEqual({ ok: true, output: 'noon' });
+  });
+
+  test('is refused at once, with what to do, when it says so', async () => {
+    const run = () => Promise.reject(new Error('it ran'));
+    const { ok, output } = await used({ onAutomation: 'refuse', run }, true);
+    expect(ok).toBe(false);
+    expect(output).toMatch(/"clock" is refused in a turn that a wake or a reminder started.*person/);
+  });
+
+  test('is not refused in any other turn', async () => {
+    expect(await used({ onAutomation: 'refuse' })).toEqual({ ok: true, output: 'noon' });
+  });
+});
+
 describe('what goes wrong in a tool is told to the model', () => {
   test.each<[string, () => unknown, string]>([
     ['an error', () => Promise.reject(new Error('no wind')), 'The tool failed: no wind'],

@@ -1,4 +1,5 @@
 import type { LanguageModelV3 } from '@ai-sdk/provider';
+import type { Client } from '@temporalio/client';
 import { type ActivityFunction, ApplicationFailure, type Logger } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -29,6 +30,8 @@ export interface Task {
   taskToken?: string;
   /** Ends the task as Temporal's server does, when it hears nothing for so long. */
   heartbeatTimeoutMs?: number;
+  /** What the task reaches its server by. */
+  client?: Client;
 }
 
 /** A task that runs, as Temporal's worker runs it. */
@@ -98,13 +101,16 @@ export class ActivityWorld {
   }
 
   #run<Input, Result>(activity: (input: Input) => Promise<Result>, input: Input, task: Task): RunningTask<Result> {
-    const { attempt = 1, taskToken = `task ${++this.#tasks}`, heartbeatTimeoutMs } = task;
+    const { attempt = 1, taskToken = `task ${++this.#tasks}`, heartbeatTimeoutMs, client } = task;
     const info = {
       attempt,
       taskToken: Buffer.from(taskToken),
       base64TaskToken: Buffer.from(taskToken).toString('base64'),
     };
-    const environment = new MockActivityEnvironment(info, { logger: recording(this.logged) });
+    const environment = new MockActivityEnvironment(info, {
+      logger: recording(this.logged),
+      ...(client ? { client } : {}),
+    });
     const startedMs = Date.now();
     let deadlineMs = startedMs + (heartbeatTimeoutMs ?? LONGEST_TASK_MS);
     const running: RunningTask<Result> = {

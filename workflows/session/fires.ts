@@ -8,7 +8,7 @@ import { say } from './outbox.js';
 import { toSessionId } from './parse-wake.js';
 import { remember } from './seen-items.js';
 import type { FireRequest, SessionState, Wake } from './state.js';
-import { changeWake, countFailures, disable, pendingOf, removeWake, spreadMs } from './wakes.js';
+import { changeWake, countFailures, disable, inWords, pendingOf, removeWake, spreadMs } from './wakes.js';
 
 /** Due times that a wake knows ahead. */
 export const FIRES_AHEAD = 3;
@@ -111,10 +111,14 @@ function send(state: SessionState, wake: Wake, due: Fire, lateMs: number): Chang
   };
 }
 
-/** Tells the model why it runs, what was intended, and how to end it. */
-function promptOf({ id, createdBy, prompt }: Wake, { text }: Fire): (Wake['prompt'] & Part)[] {
-  const why = `[wake ${id}, set by ${createdBy.name}, due ${text}; to end it, cancel wake "${id}"]`;
-  return [{ kind: 'text', text: why }, prompt];
+/** Tells the model why it runs, what was intended, and how to end it. What the wake asks for is the last part. */
+function promptOf(wake: Wake, { text }: Fire): (Wake['prompt'] & Part)[] {
+  const { id, key, createdBy, schedule, prompt } = wake;
+  const { rank, name } = createdBy;
+  const what = `wake ${id}${key === null ? '' : ` with the key "${key}"`}`;
+  const creator = rank === name ? rank : `${rank} ${name}`;
+  const ending = schedule.kind === 'once' ? 'once' : `${inWords(schedule)}; to end it, cancel wake "${id}"`;
+  return [{ kind: 'text', text: `[${what}, set by ${creator}, due ${text}, ${ending}]` }, prompt];
 }
 
 export function onSessionStarted(state: SessionState, key: string, problem: string | null): SessionState {

@@ -9,7 +9,7 @@ import { notice, say } from './outbox.js';
 import { parseMessage } from './parse-message.js';
 import { findSeen, remember } from './seen-items.js';
 import type { QueuedItem, SeenItem, SessionState } from './state.js';
-import { openCall } from './turns.js';
+import { isAutomated, openCall } from './turns.js';
 
 /**
  * Takes in what clients send. Never throws: what cannot be taken is answered with a `Notice` or a refusal, and nothing that was
@@ -38,8 +38,12 @@ export function takeIn(state: SessionState, item: QueuedItem): SessionState {
   const accepted = remember(state, { id: message.id, contentHash: hash, fate: 'pending', turnId: null });
   // A new message is also the occasion to try a suspended session again: once, so never a loop.
   if (accepted.suspended) return { ...accepted, suspended: null, queue: [...accepted.queue, item] };
-  const joins = accepted.turn && message.mode === 'steer' && !accepted.draining;
-  return joins ? steer(accepted, item) : enqueue(accepted, item);
+  return joins(accepted, message) ? steer(accepted, item) : enqueue(accepted, item);
+}
+
+/** Nobody steers what a wake or a reminder started: a signal does not prove who sent it. */
+function joins({ turn, draining }: SessionState, message: Message): boolean {
+  return turn !== null && !isAutomated(turn) && message.mode === 'steer' && !draining;
 }
 
 function answerRepeat(state: SessionState, first: SeenItem, hash: string): SessionState {

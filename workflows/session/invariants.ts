@@ -7,7 +7,7 @@ import type { Effect } from './effects.js';
 import type { Moment, SessionEvent } from './events.js';
 import { occurrenceKeys } from './occurrences.js';
 import type { SessionState, Turn } from './state.js';
-import { openCall } from './turns.js';
+import { isAutomated, openCall } from './turns.js';
 import { spreadMs } from './wakes.js';
 
 /**
@@ -81,6 +81,9 @@ const OF_STATES: Invariants<SessionState> = {
 
   'a closed session has no wake, no turn, and nothing that waits': ({ closed, wakes, turn, queue }) =>
     !closed || wakes.length + queue.length + (turn ? 1 : 0) === 0,
+
+  'what a wake or a reminder started is joined by nobody': ({ turn }) =>
+    turn === null || !isAutomated(turn) || turn.steers.length === 0,
 
   'a suspended session runs no turn': ({ suspended, turn }) => suspended === null || turn === null,
 

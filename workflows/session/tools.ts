@@ -5,6 +5,7 @@ import { unchanged } from './effects.js';
 import type { CallFailure, Moment } from './events.js';
 import type { SessionState, ToolStep } from './state.js';
 import { isSuspect, KILLED_ITS_WORKER, tellOfSuspect } from './suspects.js';
+import { isAutomated } from './turns.js';
 
 /** Starts every tool call of a completed model call, in parallel. */
 export function dispatchTools(state: SessionState, refs: ToolCallRef[]): Change {
@@ -18,7 +19,10 @@ function toEffect(state: SessionState, call: ToolStep): Effect {
   const callId = `${turn.id}.${turn.callCount}`;
   return {
     kind: 'callTool',
-    input: { sessionId: state.sessionId, agent: state.agent, turnId: turn.id, callId, toolCallId, name },
+    input: {
+      ...{ sessionId: state.sessionId, agent: state.agent, turnId: turn.id, callId, toolCallId, name },
+      ...(isAutomated(turn) ? { isAutomated: true } : {}),
+    },
     dispatch,
     scheduleToStartMs: state.profile.scheduleToStartMs,
     heartbeatTimeoutMs,

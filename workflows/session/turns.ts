@@ -92,6 +92,11 @@ export function release(
   return carry(judgeWake(released, turn, outcome), claimedBy(turn.id, call?.append ?? turn.next));
 }
 
+/** A wake or a reminder started it, here or in the session that sent its message: nobody is there to be asked. */
+export function isAutomated({ source, opener }: Turn): boolean {
+  return source.kind !== 'message' || opener.message.isAutomated === true;
+}
+
 /** The call that a turn is in, when it is in one. */
 export function openCall(turn: Turn): Call | null {
   return turn.step.kind === 'calling' || turn.step.kind === 'waiting' ? turn.step.call : null;

@@ -2,6 +2,7 @@ import { sourceOf } from '../../protocol/fates.js';
 import { worstSilenceMs } from '../../protocol/liveness.js';
 import type { SessionView, TurnView } from '../../protocol/view.js';
 import { statusOf } from './advance.js';
+import { whyOf } from './occurrences.js';
 import { toWakeView } from './wakes.js';
 import type { SessionState, ToolStep, Turn, WaitReason } from './state.js';
 
@@ -35,6 +36,7 @@ function toTurnView(turn: Turn, { profile }: SessionState): TurnView {
   return {
     turnId: turn.id,
     source: turn.source,
+    why: whyOf(turn.source),
     startedAtMs: turn.startedAtMs,
     step: stepText(turn),
     items: [...turn.itemIds, ...turn.steers.map((item) => item.message.id)],

@@ -84,11 +84,19 @@ export function toWakeView(state: SessionState, wake: Wake): WakeView {
     ...{ id, key, zone, fires, target, missed, maxLatenessMs, jitterMs, expiresAtMs, createdAtMs, counts },
     kind: wake.schedule.kind,
     schedule: inWords(wake.schedule),
+    prompt: shown(wake.prompt),
     state: wake.disabled === null ? 'active' : 'disabled',
     reason: wake.disabled,
     createdBy: wake.createdBy.name,
     pending: pending === null ? null : itemIdOf(source(pending)),
   };
+}
+
+function shown(prompt: Wake['prompt']): string {
+  if ('ref' in prompt) return prompt.ref;
+  const { text } = prompt;
+  const limit = LIMITS.wakePromptShownChars;
+  return text.length > limit ? `${text.slice(0, limit)} …` : text;
 }
 
 export function inWords(schedule: TimedSchedule): string {

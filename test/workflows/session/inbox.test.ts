@@ -1,5 +1,6 @@
 import { LIMITS } from '../../../protocol/limits.js';
 import type { SessionEvent } from '../../../workflows/session/events.js';
+import type { SessionState } from '../../../workflows/session/state.js';
 import {
   aMessage,
   answers,
@@ -7,6 +8,7 @@ import {
   aSession,
   after,
   callOf,
+  computed,
   dispositionsOf,
   effectOf,
   fails,
@@ -18,9 +20,12 @@ import {
   queuedIds,
   receives,
   recorded,
+  reminds,
   resumes,
   rolledOver,
+  schedules,
   signal,
+  timerFires,
   toldBy,
   toolEnds,
   turnOf,
@@ -42,6 +47,34 @@ test('a message to an idle session starts its turn, and the call takes what ther
     { kind: 'TurnStarted', turnId: input.turnId, source: { kind: 'message', key: 'm1' }, silent: true },
   ]);
   expect(fateOf(change.state, 'm1')).toBe('pending');
+});
+
+describe('a turn that a wake or a reminder started', () => {
+  const woken = (): SessionState =>
+    after(aSession(schedules({ schedule: { kind: 'interval', everyMs: 60_000 }, prompt: 'look' })), computed(60_000));
+  test.each([
+    ['a wake', () => after(woken(), timerFires, computed(120_000))],
+    ['a reminder', () => aSession(reminds({ reminderId: 'r1', dueMs: 1, prompt: 'look' }))],
+    ['a wake of another session', () => aSession(receives('w1:1', { isAutomated: true }))],
+  ])('by %s is joined by no message: that has a turn of its own, and is told so', (_, start) => {
+    const change = when(after(start(), recorded), receives('m1'));
+    expect(turnOf(change.state).steers).toEqual([]);
+    expect(dispositionsOf(change, 'm1')).toEqual([{ kind: 'queued', position: 1 }]);
+    const next = when(change.state, answers());
+    expect(turnOf(next.state).source).toEqual({ kind: 'message', key: 'm1' });
+  });
+
+  test('is not joined while its tools run, and the message after it may be joined again', () => {
+    const state = after(woken(), timerFires, computed(120_000), asksFor('look'), receives('m1'), toolEnds(0));
+    expect(messageIds(callOf(state).append)).toEqual([]);
+    expect(turnOf(after(state, answers(), receives('m2'))).steers.map(({ message }) => message.id)).toEqual(['m2']);
+  });
+});
+
+test("what another session's wake sends joins no turn", () => {
+  const state = after(running(), receives('w1:1', { isAutomated: true }));
+  expect(queuedIds(state)).toEqual(['w1:1']);
+  expect(turnOf(state).steers).toEqual([]);
 });
 
 test('a message that is to queue waits for its own turn and is told its place', () => {

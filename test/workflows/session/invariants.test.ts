@@ -118,6 +118,10 @@ test.each<[string, Transition]>([
     'at most one occurrence of a wake waits or runs',
     to({ ...fired, starting: [{ key: `${woken.wakes[0]!.id}:1`, sessionId: 'acme/s2', lateMs: 0 }] }),
   ],
+  [
+    'what a wake or a reminder started is joined by nobody',
+    to(withTurn(fired, { steers: [turnOf(after(running, receives('m2'))).steers[0]!] })),
+  ],
   ['a wake has an id and a key of its own', to({ ...woken, wakes: [...woken.wakes, ...woken.wakes] })],
   [
     'a wake has an id and a key of its own',

@@ -14,6 +14,12 @@ test('a text is shorthand for one text part, and what is not said has its defaul
   });
 });
 
+test('a message that says that a wake sends it never joins a turn, whatever else it says', () => {
+  const message = { id: 'm1', text: 'hello', mode: 'steer' };
+  expect(parsed({ ...message, isAutomated: true })).toMatchObject({ mode: 'queue', isAutomated: true });
+  expect(parsed({ ...message, isAutomated: false })).toEqual(parsed(message));
+});
+
 test('a message may name its mode and be silent, and unknown fields are ignored', () => {
   expect(parsed({ id: 'm1', text: 'hello', mode: 'queue', silent: true, colour: 'red' })).toEqual({
     kind: 'message',
@@ -62,6 +68,7 @@ test.each([
   ['an unknown mode', { id: 'm1', text: 'hi', mode: 'interrupt' }, '"mode"'],
   ['a mode that is null', { id: 'm1', text: 'hi', mode: null }, '"mode"'],
   ['silent as a text', { id: 'm1', text: 'hi', silent: 'yes' }, '"silent"'],
+  ['automated as a text', { id: 'm1', text: 'hi', isAutomated: 'yes' }, '"isAutomated"'],
   ['text and parts', { id: 'm1', text: 'hi', parts: [] }, 'not both'],
   ['neither text nor parts', { id: 'm1' }, 'no content'],
   ['parts that are null', { id: 'm1', parts: null }, 'no content'],

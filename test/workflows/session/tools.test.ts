@@ -10,6 +10,7 @@ import {
   fails,
   placeOf,
   receives,
+  reminds,
   toolEnds,
   toolFails,
   when,
@@ -34,6 +35,15 @@ test('every tool that an answer asks for starts at once, with what its agent say
     maximumAttempts: 1,
   });
   expect(change.state.head).toBe(`${CHAIN}-1.1.out`);
+});
+
+test.each([
+  ['a person', receives('m1'), undefined],
+  ['a reminder', reminds({ reminderId: 'r1', dueMs: 1, prompt: 'look' }), true],
+  ['a wake of another session', receives('w1:1', { isAutomated: true }), true],
+])('a tool of a turn that %s started knows whether that is automation', (_, start, isAutomated) => {
+  const change = when(aSession(start), asksFor('look'));
+  expect(effectsOf(change, 'callTool')[0]!.input.isAutomated).toBe(isAutomated);
 });
 
 test('the next call waits for the last of them and gets the results in the order of the calls', () => {

@@ -42,6 +42,7 @@ test('a running session shows its items, its queue, and its budgets', () => {
     queue: [{ id: 'm3', kind: 'message' }],
     turn: {
       ...{ turnId: `${CHAIN}-1`, source: { kind: 'message', key: 'm1' }, startedAtMs: NOW_MS, items: ['m1', 'm2'] },
+      why: 'message m1',
       budgets: {
         resumes: { used: 1, limit: 2 },
         steps: { used: 1, limit: 200 },

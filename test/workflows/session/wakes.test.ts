@@ -162,9 +162,14 @@ describe('scheduling', () => {
       schedule: { kind: 'cron', expression: '* * * * *' },
       zone: 'Asia/Tokyo',
     });
-    expect(wakeOf(state)).toMatchObject({ kind: 'cron', schedule: 'cron * * * * *', target });
+    expect(wakeOf(state)).toMatchObject({ kind: 'cron', schedule: 'cron * * * * *', target, prompt: prompt.ref });
     expect(wakeOf(withWakes({ target: { kind: 'this' } })).target).toEqual({ kind: 'this' });
   });
+});
+
+test('a list shows the beginning of what a wake asks for', () => {
+  expect(wakeOf(withWakes({ prompt: 'x'.repeat(200) })).prompt).toBe('x'.repeat(200));
+  expect(wakeOf(withWakes({ prompt: 'x'.repeat(201) })).prompt).toBe(`${'x'.repeat(200)} …`);
 });
 
 describe('editing', () => {
@@ -224,7 +229,9 @@ describe('a due wake', () => {
     expect(message).toMatchObject({
       messageId: item(60_000),
       parts: [
-        { text: `[wake ${W1}, set by person, due in 60000 ms; to end it, cancel wake "${W1}"]` },
+        {
+          text: `[wake ${W1}, set by person, due in 60000 ms, every 60 s from 2026-01-01T00:00:00.000Z; to end it, cancel wake "${W1}"]`,
+        },
         { text: 'look' },
       ],
     });
@@ -233,6 +240,18 @@ describe('a due wake', () => {
       missedSinceMs: NOW_MS + 60_000,
     });
     expect(effectOf(fired, 'armTimer').atMs).toBe(NOW_MS + 120_000);
+  });
+
+  test('tells the model its key and its creator, and of a single one nothing that could be ended', () => {
+    const made = after(
+      aSession(),
+      schedules({ ...ONCE, key: 'k', by: { rank: 'agent', name: 'coder' } }),
+      computed(60_000),
+    );
+    const [message] = effectOf(when(made, timerFires), 'callModel').input.append;
+    expect(message).toMatchObject({
+      parts: [{ text: `[wake ${W1} with the key "k", set by agent coder, due in 60000 ms, once]` }, {}],
+    });
   });
 
   test('waits behind a running turn, and says so once', () => {
