@@ -4,7 +4,7 @@ import { advance, advanceBeforeFires } from './advance.js';
 import { onCloseRequested } from './close.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
-import type { CallFailure, Moment, SessionEvent } from './events.js';
+import { isKeptCancel, type CallFailure, type Moment, type SessionEvent } from './events.js';
 import { fireDue, onSessionStarted } from './fires.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
@@ -90,11 +90,6 @@ function onSignal(
   if (name === SIGNAL.cancelWake) return onCancelKept(state, payload, moment);
   if (name === SIGNAL.reminder) return unchanged(receiveReminder(state, payload));
   return unchanged(receiveSignal(state, name, [payload, ...more]));
-}
-
-/** Several may have been kept while no worker ran: all of them are read before the timer says what is due. */
-function isKeptCancel(event: SessionEvent): boolean {
-  return event.kind === 'signalReceived' && event.name === SIGNAL.cancelWake;
 }
 
 /** Only semantic steps count: that a call went out once more moves nothing. */
