@@ -145,6 +145,7 @@ export class SessionClient {
 
   /** Changes what is given. @throws SessionError `unknown_session`, `session_closed`, `not_read` */
   async editWake(session: string, { prompt, ...change }: EditWakeInput): Promise<WakeAnswer> {
+    await this.requireOpen(session);
     const given = prompt === undefined ? {} : { prompt: await toPrompt(prompt, LIMITS.wakePromptBytes, this.store) };
     return this.update<WakeAnswer>(session, UPDATE.editWake, { ...change, ...given });
   }

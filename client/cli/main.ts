@@ -48,6 +48,8 @@ function createProgram(exit: (code: number) => void): Command {
   const program = new Command('vigil')
     .description('Durable LLM agent sessions.')
     .exitOverride()
+    // "wakes" takes options, and so do the commands below it: each reads what follows its own name.
+    .enablePositionalOptions()
     .showHelpAfterError()
     .addHelpText('after', EXIT_CODES_HELP);
   const below = (parent: Command, usage: string, description: string) =>

@@ -15,7 +15,6 @@ interface Host {
 export function addWakeCommands({ command, program, exit }: Host): void {
   const listing = command(program, 'wakes [session]', "Lists a session's wakes; adds, changes and cancels them.")
     .option('--json', 'one JSON object a line')
-    // What follows the name of a command below is for that command.
     .enablePositionalOptions()
     .action(async (session: string | undefined, flags: object) => {
       if (session === undefined) return listing.help({ error: true });
