@@ -40,6 +40,11 @@ export class JournalWatch {
     });
   }
 
+  /** How many readers wait now. */
+  get waiting(): number {
+    return this.all().length;
+  }
+
   private schedule(): void {
     if (this.waiters.size > 0) this.timer ??= setTimeout(() => void this.look(), LOOK_MS);
   }

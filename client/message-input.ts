@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { LIMITS } from '../protocol/limits.js';
-import type { MessageMode, MessageSignal, Part } from '../protocol/messages.js';
+import type { MessageMode, MessageSignal, Part, StoredTextPart, TextPart } from '../protocol/messages.js';
+import type { WakePrompt } from '../protocol/wakes.js';
 import type { SessionStore } from '../store/session-store.js';
 import { SessionError } from './session-error.js';
 
@@ -43,15 +44,33 @@ export async function toSignal(input: MessageInput, store: Pick<SessionStore, 'p
   };
 }
 
-async function toTextPart(text: string, store: Pick<SessionStore, 'putBlob'>): Promise<Part> {
-  if (text.trim() === '') throw invalid('the message text is empty');
+/**
+ * What a wake or a reminder tells the model, stored first when it is longer than `inlineBytes`.
+ * @throws SessionError `invalid_input`
+ */
+export async function toPrompt(
+  prompt: WakePrompt,
+  inlineBytes: number,
+  store: Pick<SessionStore, 'putBlob'>,
+): Promise<WakePrompt> {
+  if (typeof prompt !== 'string') return prompt;
+  const part = await toTextPart(prompt, store, inlineBytes);
+  return 'ref' in part ? { ref: part.ref } : part.text;
+}
+
+async function toTextPart(
+  text: string,
+  store: Pick<SessionStore, 'putBlob'>,
+  inlineBytes: number = LIMITS.inlineTextBytes,
+): Promise<TextPart | StoredTextPart> {
+  if (text.trim() === '') throw invalid('the text is empty');
   const bytes = new TextEncoder().encode(text);
   if (bytes.length > LIMITS.messageTextBytes) {
     throw invalid(
-      `the message text has ${bytes.length} bytes; at most ${LIMITS.messageTextBytes} are allowed: attach it as a file`,
+      `the text has ${bytes.length} bytes; at most ${LIMITS.messageTextBytes} are allowed: attach it as a file`,
     );
   }
-  if (bytes.length <= LIMITS.inlineTextBytes) return { kind: 'text', text };
+  if (bytes.length <= inlineBytes) return { kind: 'text', text };
   return { kind: 'text', ref: await store.putBlob({ bytes, mediaType: 'text/plain' }) };
 }
 

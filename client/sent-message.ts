@@ -2,12 +2,12 @@ import type { Disposition } from '../protocol/fates.js';
 import type { Output } from '../protocol/outputs.js';
 import type { SessionView } from '../protocol/view.js';
 import type { SessionStore, StoredOutcome } from '../store/session-store.js';
-import { followOutputs, type Journal } from './follow.js';
-import { SessionError } from './session-error.js';
+import type { Journal } from './follow.js';
+import { type Aliveness, followWhile, requireAlive } from './follow-while.js';
+import { refusal, SessionError } from './session-error.js';
 
-interface Sessions {
+interface Sessions extends Aliveness {
   state(sessionId: string): Promise<SessionView>;
-  isRunning(sessionId: string): Promise<boolean>;
 }
 
 interface Identity {
@@ -51,7 +51,7 @@ export class SentMessage {
 
   /**
    * How the turn ended that answered the message, its own or the one it was steered into.
-   * @throws SessionError `refused`, `suspended`, `session_ended`, or `wait_timeout` when the signal aborts first
+   * @throws SessionError `refused`, `session_closed`, `suspended`, `session_ended`, or `wait_timeout` when the signal aborts first
    */
   async outcome(options: { signal?: AbortSignal } = {}): Promise<StoredOutcome> {
     const { sessionId, messageId } = this.identity;
@@ -80,39 +80,14 @@ export class SentMessage {
       throw new SessionError('suspended', output.message);
     if (output.kind !== 'MessageReceived' || output.messageId !== this.messageId) return null;
     const { disposition } = output;
-    if (disposition.kind === 'refused') throw new SessionError('refused', disposition.message);
+    if (disposition.kind === 'refused') throw refusal(disposition);
     return disposition.kind === 'duplicate' && disposition.fate !== 'pending' ? disposition.turnId : null;
   }
 
-  private async *follow(signal: AbortSignal | undefined): AsyncGenerator<Output> {
-    const { sessionId, fromSeq } = this.identity;
-    const stop = new AbortController();
-    const stopped = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
-    let gone: unknown;
-    const watch = setInterval(() => {
-      this.checkAlive().catch((error: unknown) => {
-        gone = error;
-        stop.abort();
-      });
-    }, ALIVE_CHECK_MS);
-    try {
-      for await (const outputs of followOutputs(this.journal, sessionId, { afterSeq: fromSeq, signal: stopped }))
-        yield* outputs;
-      if (gone) throw gone;
-    } finally {
-      clearInterval(watch);
-    }
-  }
-
-  /** A server that does not answer for a while is no reason to give up; a session that has ended is. */
-  private async checkAlive(): Promise<void> {
-    const { sessionId, messageId } = this.identity;
-    const isRunning = await this.sessions.isRunning(sessionId).catch((error: unknown) => {
-      if (error instanceof SessionError && error.code === 'unknown_session') return false;
-      return true;
-    });
-    if (isRunning) return;
-    throw new SessionError('session_ended', `the session "${sessionId}" ended before it answered message ${messageId}`);
+  private follow(signal: AbortSignal | undefined): AsyncGenerator<Output> {
+    const { sessionId, fromSeq, messageId } = this.identity;
+    const check = () => requireAlive(this.sessions, sessionId, `message ${messageId}`);
+    return followWhile(this.journal, { sessionId, afterSeq: fromSeq, signal, check, everyMs: ALIVE_CHECK_MS });
   }
 }
 

@@ -1,42 +1,40 @@
-import {
-  Client,
-  Connection,
-  isGrpcServiceError,
-  QueryNotRegisteredError,
-  WorkflowNotFoundError,
-  type WorkflowHandle,
-} from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import { parseSessionId } from '../protocol/limits.js';
-import type { MessageSignal } from '../protocol/messages.js';
-import {
-  QUERY,
-  SEARCH_ATTRIBUTES,
-  SIGNAL,
-  TASK_QUEUE,
-  UPDATE,
-  WORKFLOW_TASK_TIMEOUT_MS,
-  WORKFLOW_TYPE,
-} from '../protocol/names.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import type { ItemRecord } from '../protocol/fates.js';
+import { LIMITS, parseSessionId } from '../protocol/limits.js';
+import { QUERY, SIGNAL, TASK_QUEUE, UPDATE } from '../protocol/names.js';
 import type { Output } from '../protocol/outputs.js';
 import {
   DEFAULT_AGENT,
   type DrainAnswer,
   type ResumeAnswer,
-  type SessionInput,
   type StopAnswer,
   type StopInput,
   type UndrainAnswer,
 } from '../protocol/session-input.js';
+import type {
+  CancelWakeAnswer,
+  CancelWakeInput,
+  CloseAnswer,
+  CloseInput,
+  EditWakeInput,
+  ReminderSignal,
+  ScheduleWakeInput,
+  WakeAnswer,
+  WakeView,
+} from '../protocol/wakes.js';
 import type { SessionView } from '../protocol/view.js';
 import { openStore } from '../store/open-store.js';
 import type { SessionRow, SessionStore, StoredOutcome } from '../store/session-store.js';
 import { followOutputs, type FollowOptions, type Journal } from './follow.js';
 import { withLiveProgress } from './live-progress.js';
 import { JournalWatch } from './journal-watch.js';
-import { toSignal, type MessageInput } from './message-input.js';
+import { toPrompt, toSignal, type MessageInput } from './message-input.js';
+import { toReminder } from './reminder-input.js';
 import { SentMessage } from './sent-message.js';
-import { SessionError } from './session-error.js';
+import { reminderItemId, SentReminder } from './sent-reminder.js';
+import { sessionClosed, SessionError } from './session-error.js';
+import { SessionServer, type StartTarget } from './session-server.js';
 
 export interface ConnectOptions {
   /** `host:port` of Temporal's frontend. */
@@ -45,17 +43,21 @@ export interface ConnectOptions {
   taskQueue?: string;
   /** Path of the store that the workers use. */
   store: string;
+  /** Milliseconds without progress of its session after which a reminder counts as not observed; default 20 minutes. */
+  observeMs?: number;
 }
 
-/** Milliseconds that Temporal may take to answer; without a worker a query would wait for ever. */
-const ANSWER_LIMIT_MS = 5_000;
+/** What `cancelWake` comes to: the session's answer, or the word that the cancel is kept. */
+export type CancelWakeResult =
+  | CancelWakeAnswer
+  /** No worker answers. Temporal keeps the cancel, and the session applies it before anything that is due. */
+  | { kind: 'kept' };
+
 const CONNECT_LIMIT_MS = 5_000;
+const OBSERVE_MS = 20 * 60_000;
 
-/** Sessions that a client remembers to have reached. */
-const REACHED_LIMIT = 10_000;
-
-const AGENT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.agent, 'KEYWORD');
-const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
+/** Milliseconds that the store may take to learn that a session was closed. */
+const CLOSED_LIMIT_MS = 2_000;
 
 /**
  * Talks to sessions: sends messages, reads state and outputs, waits for outcomes.
@@ -68,20 +70,18 @@ const TENANT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.tenant, 'KEYWORD');
  */
 export class SessionClient {
   private readonly journal: Journal & { store: SessionStore };
-  private readonly reached = new Set<string>();
-  private readonly pending = new Set<Promise<unknown>>();
 
   private constructor(
-    private readonly temporal: Client,
+    private readonly server: SessionServer,
     private readonly store: SessionStore,
-    private readonly taskQueue: string,
-    private readonly address: string,
+    private readonly observeMs: number,
   ) {
     this.journal = { store, watch: new JournalWatch(store) };
   }
 
   /** @throws SessionError `unreachable` when there is no server; StoreOpenError when the store cannot be used. */
-  static async connect({ address, namespace, taskQueue, store }: ConnectOptions): Promise<SessionClient> {
+  static async connect(options: ConnectOptions): Promise<SessionClient> {
+    const { address, namespace, taskQueue, store, observeMs = OBSERVE_MS } = options;
     const connection = await Connection.connect({ address, connectTimeout: CONNECT_LIMIT_MS }).catch(
       (cause: unknown) => {
         throw new SessionError(
@@ -94,7 +94,7 @@ export class SessionClient {
     try {
       const opened = await openStore(store);
       const client = new Client({ connection, namespace: namespace ?? 'default' });
-      return new SessionClient(client, opened, taskQueue ?? TASK_QUEUE, address);
+      return new SessionClient(new SessionServer(client, taskQueue ?? TASK_QUEUE, address), opened, observeMs);
     } catch (error) {
       await connection.close();
       throw error;
@@ -106,46 +106,94 @@ export class SessionClient {
    * What the session did with it, and its answer, are asked of the returned `SentMessage`.
    */
   async send(session: string, message: MessageInput, options: { agent?: string } = {}): Promise<SentMessage> {
-    const { sessionId, tenant } = requireSessionId(session);
+    const target = await this.requireOpen(session, options.agent);
     const signal = await toSignal(message, this.store);
-    const fromSeq = await this.lastSeq(sessionId);
-    if (!(await this.signalKnown(sessionId, signal))) {
-      await this.signalOrStart(sessionId, tenant, options.agent ?? DEFAULT_AGENT, signal);
-    }
-    return new SentMessage(this, this.journal, { sessionId, messageId: signal.id, fromSeq });
+    const fromSeq = await this.lastSeq(session);
+    await this.server.signalOrStart(target, SIGNAL.message, signal);
+    return new SentMessage(this, this.journal, { sessionId: target.sessionId, messageId: signal.id, fromSeq });
   }
 
-  /** A plain signal costs the server less; a session that this client has reached before most likely still runs. */
-  private async signalKnown(sessionId: string, signal: MessageSignal): Promise<boolean> {
-    if (!this.reached.has(sessionId)) return false;
+  /**
+   * Sends a reminder that the caller keeps, starting the session if there is none: due now, a turn of its own. Resolves when Temporal has
+   * accepted it. Safe to repeat: the pair of `reminderId` and `dueMs` has one turn, and a repeat learns what became of it.
+   * @throws SessionError `invalid_input`, `session_closed`
+   */
+  async remind(session: string, reminder: ReminderSignal, options: { agent?: string } = {}): Promise<SentReminder> {
+    const target = await this.requireOpen(session, options.agent);
+    const signal = await toReminder(reminder, this.store);
+    const fromSeq = await this.lastSeq(session);
+    await this.server.signalOrStart(target, SIGNAL.reminder, signal);
+    const { reminderId, dueMs } = signal;
+    const identity = { sessionId: target.sessionId, reminderId, dueMs, fromSeq, observeMs: this.observeMs };
+    return new SentReminder(this, this.journal, identity);
+  }
+
+  /** What became of a reminder, whoever sent it; `null` when the session has not taken it up, or has refused it. */
+  findReminder(session: string, reminder: { reminderId: string; dueMs: number }): Promise<ItemRecord | null> {
+    return this.store.findItem(requireSessionId(session).sessionId, reminderItemId(reminder));
+  }
+
+  /**
+   * Makes a wake, or replaces the one with the same key, starting the session if there is none. Refusals are answers.
+   * @throws SessionError `session_closed`; `not_read` when no worker answers: give the wake a key, and asking again never makes a second one
+   */
+  async scheduleWake(session: string, wake: ScheduleWakeInput, options: { agent?: string } = {}): Promise<WakeAnswer> {
+    const target = await this.requireOpen(session, options.agent);
+    const prompt = await toPrompt(wake.prompt, LIMITS.wakePromptBytes, this.store);
+    return this.server.updateOrStart<WakeAnswer>(target, UPDATE.scheduleWake, { ...wake, prompt });
+  }
+
+  /** Changes what is given. @throws SessionError `unknown_session`, `session_closed`, `not_read` */
+  async editWake(session: string, { prompt, ...change }: EditWakeInput): Promise<WakeAnswer> {
+    await this.requireOpen(session);
+    const given = prompt === undefined ? {} : { prompt: await toPrompt(prompt, LIMITS.wakePromptBytes, this.store) };
+    return this.update<WakeAnswer>(session, UPDATE.editWake, { ...change, ...given });
+  }
+
+  /**
+   * Removes a wake, by id or key. From the answer on none of its due times starts a turn. A wake that does not exist, and a closed session,
+   * are answers, not errors.
+   * @throws SessionError `unknown_session`
+   */
+  async cancelWake(session: string, cancel: CancelWakeInput): Promise<CancelWakeResult> {
     try {
-      await this.ask(() => this.handle(sessionId).signal(SIGNAL.message, signal), sessionId);
-      return true;
+      return await this.update<CancelWakeAnswer>(session, UPDATE.cancelWake, cancel);
     } catch (error) {
-      this.reached.delete(sessionId);
-      if (error instanceof SessionError && error.code === 'unknown_session') return false;
-      throw error;
+      if (!(error instanceof SessionError)) throw error;
+      if (error.code === 'session_closed') return { kind: 'not_found', existing: [] };
+      if (error.code !== 'not_read') throw error;
+      await this.server.signal(requireSessionId(session).sessionId, SIGNAL.cancelWake, cancel);
+      return { kind: 'kept' };
     }
   }
 
-  private async signalOrStart(sessionId: string, tenant: string, agent: string, signal: MessageSignal): Promise<void> {
-    const input: SessionInput = { agent };
-    await this.ask(() =>
-      this.temporal.workflow.signalWithStart(WORKFLOW_TYPE, {
-        workflowId: sessionId,
-        taskQueue: this.taskQueue,
-        args: [input],
-        signal: SIGNAL.message,
-        signalArgs: [signal],
-        workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
-        typedSearchAttributes: new TypedSearchAttributes([
-          { key: AGENT, value: agent },
-          { key: TENANT, value: tenant },
-        ]),
-      }),
-    );
-    if (this.reached.size >= REACHED_LIMIT) this.reached.clear();
-    this.reached.add(sessionId);
+  /** The session's wakes; a closed one has none. @throws SessionError `unknown_session`, `not_read` */
+  async wakes(session: string): Promise<WakeView[]> {
+    const row = await this.findSession(session);
+    return row?.status === 'closed' ? [] : (await this.state(session)).wakes;
+  }
+
+  /**
+   * Ends a session for good: its turn, what waits, and every wake. Safe to repeat.
+   * @throws SessionError `unknown_session`, `not_read`
+   */
+  async closeSession(session: string, input: CloseInput = {}): Promise<CloseAnswer> {
+    const { sessionId, tenant } = requireSessionId(session);
+    const row = await this.store.findSession(sessionId);
+    if (row?.status === 'closed') return ALREADY_CLOSED;
+    // A session whose workflow was ended from outside is closed too, or the next message would begin it anew.
+    const answer = row
+      ? await this.server.updateOrStart<CloseAnswer>({ sessionId, tenant, agent: row.agent }, UPDATE.close, input)
+      : await this.update<CloseAnswer>(session, UPDATE.close, input);
+    await this.untilClosed(sessionId);
+    return answer;
+  }
+
+  /** The session answers before the store knows. */
+  private async untilClosed(sessionId: string): Promise<void> {
+    for (const deadlineMs = Date.now() + CLOSED_LIMIT_MS; Date.now() < deadlineMs; await delay(20)) {
+      if ((await this.store.findSession(sessionId))?.status === 'closed') return;
+    }
   }
 
   /**
@@ -154,9 +202,9 @@ export class SessionClient {
    */
   async state(session: string): Promise<SessionView> {
     const { sessionId } = requireSessionId(session);
-    const view = await this.ask(() => this.handle(sessionId).query<SessionView>(QUERY.state), sessionId);
+    const view = await this.server.ask(() => this.server.handle(sessionId).query<SessionView>(QUERY.state), sessionId);
     if (!view.turn) return view;
-    return withLiveProgress(view, await this.ask(() => this.handle(sessionId).describe(), sessionId));
+    return withLiveProgress(view, await this.server.ask(() => this.server.handle(sessionId).describe(), sessionId));
   }
 
   /** Goes on with a suspended session. */
@@ -183,13 +231,8 @@ export class SessionClient {
   }
 
   /** Ids of the namespace's sessions whose workflow runs, as Temporal lists them: one begun a moment ago may be missing. */
-  async *runningSessions(): AsyncGenerator<string> {
-    const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
-    try {
-      for await (const { workflowId } of this.temporal.workflow.list({ query })) yield workflowId;
-    } catch (error) {
-      throw this.toSessionError(error, undefined);
-    }
+  runningSessions(): AsyncGenerator<string> {
+    return this.server.running();
   }
 
   /** Batches of outputs as they come, in order, until the signal aborts. */
@@ -220,74 +263,43 @@ export class SessionClient {
   /** Whether the session's workflow runs. */
   async isRunning(session: string): Promise<boolean> {
     const { sessionId } = requireSessionId(session);
-    const { status } = await this.ask(() => this.handle(sessionId).describe(), sessionId);
+    const { status } = await this.server.ask(() => this.server.handle(sessionId).describe(), sessionId);
     return status.name === 'RUNNING';
   }
 
+  /** How many readers of this client wait for outputs now: those that have ended, or were left, are not among them. */
+  get waitingReaders(): number {
+    return this.journal.watch.waiting;
+  }
+
+  /** Ends the connection; sessions know nothing of it. */
   async close(): Promise<void> {
-    // A request that is cut off by the closing channel fails where nobody can catch it.
-    await Promise.allSettled(this.pending);
+    await this.server.close();
     await this.store.close();
-    await this.temporal.connection.close();
+  }
+
+  /** The workflow of a closed session could be started again, and would only refuse. */
+  private async requireOpen(session: string, agent = DEFAULT_AGENT): Promise<StartTarget> {
+    const { sessionId, tenant } = requireSessionId(session);
+    if ((await this.store.findSession(sessionId))?.status === 'closed') throw sessionClosed(sessionId);
+    return { sessionId, tenant, agent };
   }
 
   private async update<Answer>(session: string, name: string, options: object = {}): Promise<Answer> {
     const { sessionId } = requireSessionId(session);
-    return this.ask(() => this.handle(sessionId).executeUpdate<Answer, [object]>(name, { args: [options] }), sessionId);
-  }
-
-  private handle(sessionId: string): WorkflowHandle {
-    return this.temporal.workflow.getHandle(sessionId);
-  }
-
-  private async ask<Answer>(request: () => Promise<Answer>, sessionId?: string): Promise<Answer> {
-    const answer = this.temporal.connection.withDeadline(Date.now() + ANSWER_LIMIT_MS, request);
-    this.pending.add(answer);
     try {
-      return await answer;
+      return await this.server.update<Answer>(sessionId, name, options);
     } catch (error) {
-      throw this.toSessionError(error, sessionId);
-    } finally {
-      this.pending.delete(answer);
+      if (error instanceof SessionError && error.code === 'unknown_session') await this.requireOpen(sessionId);
+      throw error;
     }
-  }
-
-  private toSessionError(error: unknown, sessionId: string | undefined): unknown {
-    if (error instanceof WorkflowNotFoundError) {
-      return new SessionError('unknown_session', `there is no session "${sessionId}"; see: vigil sessions`, {
-        cause: error,
-      });
-    }
-    if (error instanceof QueryNotRegisteredError || isDeadline(error)) {
-      return new SessionError(
-        'not_read',
-        `no worker answered within ${ANSWER_LIMIT_MS / 1_000} s; is one running? (npm start, or vigil worker)`,
-        { cause: error },
-      );
-    }
-    if (!isGrpcServiceError(unwrapped(error))) return error;
-    return new SessionError(
-      'unreachable',
-      `the Temporal server at ${this.address} does not answer: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    );
   }
 }
+
+const ALREADY_CLOSED: CloseAnswer = { kind: 'already_closed', wakes: [], turnId: null, items: [] };
 
 function requireSessionId(text: string): { sessionId: string; tenant: string; name: string } {
   const parsed = parseSessionId(text);
   if ('problem' in parsed) throw new SessionError('invalid_input', parsed.problem);
   return parsed;
-}
-
-/** `DEADLINE_EXCEEDED` and `CANCELLED` of gRPC. */
-function isDeadline(error: unknown): boolean {
-  const cause = unwrapped(error);
-  return isGrpcServiceError(cause) && (cause.code === 4 || cause.code === 1);
-}
-
-function unwrapped(error: unknown): unknown {
-  return error instanceof Error && error.cause !== undefined ? error.cause : error;
 }

@@ -41,6 +41,14 @@ const WORKER = z.strictObject({
     .describe('Keep a second worker process loaded: costs about 150 MB, and saves 1 to 2 seconds of each recovery.'),
 });
 
+const REMINDERS = z.strictObject({
+  observeMs: wholeNumber({ least: 1_000, most: 24 * LONGEST_MS, unit: ' ms', why: 'an observation must end' })
+    .default(20 * 60_000)
+    .describe(
+      'Whoever observes a reminder gives up when nothing has moved in its session for so long. The reminder itself stays.',
+    ),
+});
+
 /** The sections, all of them optional: what a layer leaves out, a weaker one says. */
 export const SETTINGS = z.strictObject({
   connection: CONNECTION.prefault({}).describe('Where Temporal is.'),
@@ -59,6 +67,7 @@ export const SETTINGS = z.strictObject({
     ),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('What workers log.'),
   worker: WORKER.prefault({}).describe('Worker processes and their supervisors.'),
+  reminders: REMINDERS.prefault({}).describe('Reminders that are sent to sessions from outside.'),
   liveness: LIVENESS.prefault({}).describe('When silence counts as a stall, and what bounds a turn.'),
 });
 

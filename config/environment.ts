@@ -30,6 +30,7 @@ export const VARIABLES = {
   VIGIL_LEASE_MS: { path: ['worker', 'leaseMs'], parse: asNumber },
   VIGIL_FREEZE_MS: { path: ['worker', 'freezeMs'], parse: asNumber },
   VIGIL_SPARE_WORKER: { path: ['worker', 'spareWorker'], parse: asSwitch },
+  VIGIL_REMINDER_OBSERVE_MS: { path: ['reminders', 'observeMs'], parse: asNumber },
   /** The whole section as JSON. */
   VIGIL_LIVENESS: { path: ['liveness'], parse: asJson },
 } as const satisfies Record<string, Variable>;

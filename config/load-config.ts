@@ -28,6 +28,8 @@ export interface Config {
   /** IANA zone of wakes that name none. */
   timeZone: string;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
+  /** Milliseconds without progress of its session after which a reminder counts as not observed. */
+  observeMs: number;
   liveness: LivenessConfig;
 }
 
@@ -44,13 +46,14 @@ export interface ProviderKeys {
  * @throws ConfigError that lists every problem.
  */
 export function loadConfig(sources: ConfigSources): Config {
-  const { connection, store, agents, model, providers, timeZone, logLevel, worker, liveness } = settingsOf(
+  const { connection, store, agents, model, providers, timeZone, logLevel, worker, reminders, liveness } = settingsOf(
     layersOf(sources),
   );
   const { environment, cwd } = sources;
   return Object.freeze({
     ...connection,
     ...worker,
+    ...reminders,
     ...{ model, timeZone, logLevel, liveness },
     store: resolveStore(cwd, store),
     agentFiles: agents.map((path) => resolve(cwd, path)),
@@ -80,6 +83,7 @@ export function toEnvironment(config: Config): Record<string, string> {
     VIGIL_LEASE_MS: String(config.leaseMs),
     VIGIL_FREEZE_MS: String(config.freezeMs),
     VIGIL_SPARE_WORKER: config.spareWorker ? 'on' : 'off',
+    VIGIL_REMINDER_OBSERVE_MS: String(config.observeMs),
     VIGIL_LIVENESS: JSON.stringify(config.liveness),
     ...(openaiBaseUrl === undefined ? {} : { OPENAI_BASE_URL: openaiBaseUrl }),
     ...(anthropicBaseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: anthropicBaseUrl }),

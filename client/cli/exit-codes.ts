@@ -14,6 +14,10 @@ const ERROR_CODES: Record<SessionErrorCode, number> = {
   suspended: 14,
   session_ended: 15,
   wait_timeout: 16,
+  session_closed: 17,
+  session_busy: 18,
+  delivery_not_observed: 19,
+  channel_not_registered: 20,
 };
 
 export const USAGE_ERROR = 2;
@@ -23,4 +27,5 @@ export const exitCodeOfError = (code: SessionErrorCode): number => ERROR_CODES[c
 
 export const EXIT_CODES_HELP = `
 Exit codes: 0 completed; 2 bad input; 3 failed; 4 timeout; 5 aborted; 6 interrupted; 10 no server; 11 no worker answers;
-12 unknown session; 13 refused; 14 suspended; 15 session ended; 16 --timeout passed; 1 anything else.`;
+12 unknown session; 13 refused; 14 suspended; 15 session ended; 16 --timeout passed; 17 session closed; 18 session busy;
+19 delivery not observed; 20 channel not registered; 1 anything else.`;

@@ -13,6 +13,7 @@ import { resume } from './resume.js';
 import { sessions } from './sessions.js';
 import { show } from './show.js';
 import { stop } from './stop.js';
+import { addWakeCommands, parseSeconds } from './wake-commands.js';
 
 /** Runs a `vigil` command and answers its exit code. The only place that turns errors into messages. */
 export async function main(argv: string[]): Promise<number> {
@@ -47,9 +48,13 @@ function createProgram(exit: (code: number) => void): Command {
   const program = new Command('vigil')
     .description('Durable LLM agent sessions.')
     .exitOverride()
+    // "wakes" takes options, and so do the commands below it: each reads what follows its own name.
+    .enablePositionalOptions()
     .showHelpAfterError()
     .addHelpText('after', EXIT_CODES_HELP);
-  const command = (usage: string, description: string) => connected(program.command(usage).description(description));
+  const below = (parent: Command, usage: string, description: string) =>
+    connected(parent.command(usage).description(description));
+  const command = (usage: string, description: string) => below(program, usage, description);
 
   command('chat <session>', 'Talks to a session; without --message, in the terminal.')
     .option('--message <text>', 'send this, print the answer and exit; "-" reads standard input')
@@ -86,6 +91,7 @@ function createProgram(exit: (code: number) => void): Command {
     .option('--all', 'every running session of the namespace')
     .option('--json', 'one JSON object a session')
     .action(async (session: string | undefined, flags: object) => exit(await undrain(session, flags)));
+  addWakeCommands({ command: below, program, exit });
   command('doctor', 'Looks at server, store, workers and sessions, and says what is wrong and what that costs.')
     .option('--json', 'as one JSON object')
     .action(async (flags: object) => exit(await doctor(flags)));
@@ -115,12 +121,6 @@ function connected(command: Command): Command {
     .option('--task-queue <name>', 'VIGIL_TASK_QUEUE')
     .option('--store <path>', 'the session store (VIGIL_STORE)')
     .addHelpText('after', `\n${PRECEDENCE}`);
-}
-
-function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (!(seconds > 0 && seconds <= 1_000_000)) throw new InvalidArgumentError('It must be a number of seconds above 0.');
-  return seconds;
 }
 
 function parseCount(text: string): number {

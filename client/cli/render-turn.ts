@@ -1,6 +1,7 @@
 import type { Transcript, TurnEnd, TurnItem, TurnTranscript } from '../../protocol/accumulate.js';
 import type { Output } from '../../protocol/outputs.js';
 import type { Discards, Usage } from '../../protocol/usage.js';
+import { isWakeOutput, renderReminder, renderWakeOutput } from './render-wake.js';
 
 /** A turn as text for a terminal: each item begins on a line of its own. Pure, so that the terminal can be made to show exactly this. */
 export function renderTurn(turn: TurnTranscript): string {
@@ -11,9 +12,12 @@ export function renderTurn(turn: TurnTranscript): string {
   return isOpen || text === '' ? text : `${text}\n`;
 }
 
-/** What a session says outside its turns: notices of its own, and messages that did not simply start a turn. */
+/** What a session says outside its turns: notices of its own, what becomes of wakes, and items that did not simply start a turn. */
 export function renderAside(output: Output): string[] {
   if (output.kind === 'Notice' && output.turnId === undefined) return [`[${output.message}]`];
+  if (isWakeOutput(output)) return [renderWakeOutput(output)];
+  if (output.kind === 'ReminderReceived') return [renderReminder(output)];
+  if (output.kind === 'SessionClosed') return [`[session closed by ${output.by}]`];
   if (output.kind !== 'MessageReceived') return [];
   const { disposition } = output;
   if (disposition.kind === 'refused') return [`[refused: ${disposition.message}]`];

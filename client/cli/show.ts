@@ -1,9 +1,11 @@
 import type { SessionView, TurnProgress } from '../../protocol/view.js';
+import type { WakeView } from '../../protocol/wakes.js';
 import type { SessionRow } from '../../store/session-store.js';
 import { SessionError } from '../session-error.js';
 import { withClient, type ConnectionFlags } from './connect.js';
 import { exitCodeOfError } from './exit-codes.js';
 import { renderUsage } from './render-turn.js';
+import { renderItemId } from './render-wake.js';
 
 /** Shows a session: what its workflow says, or, without a worker, what the store knows. */
 export async function show(session: string, flags: ConnectionFlags & { json?: boolean }): Promise<number> {
@@ -46,7 +48,8 @@ function renderView(view: SessionView): string {
           ],
         ]
       : []),
-    ['queue', view.queue.length === 0 ? 'empty' : view.queue.map((item) => item.id).join(', ')],
+    ['queue', view.queue.length === 0 ? 'empty' : view.queue.map(({ id }) => renderItemId(id)).join('; ')],
+    ['wakes', view.wakes.length === 0 ? 'none' : view.wakes.map(renderNext).join('; ')],
     [
       'turns',
       `${view.turns}${lastOutcome ? `; last ${lastOutcome.outcome}${lastOutcome.reason ? `: ${lastOutcome.reason}` : ''}` : ''}`,
@@ -58,6 +61,11 @@ function renderView(view: SessionView): string {
     ],
   ];
   return `${lines.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join('\n')}\n`;
+}
+
+function renderNext({ id, key, schedule, state, fires }: WakeView): string {
+  const when = state === 'disabled' ? 'disabled' : `next ${fires[0]?.text ?? 'none'}`;
+  return `${key ?? id} (${schedule}; ${when})`;
 }
 
 function renderProgress({ kind, phase, atMs }: TurnProgress): string {

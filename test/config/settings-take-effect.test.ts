@@ -67,6 +67,7 @@ const ROWS: Record<string, Row> = {
   'worker.leaseMs': { value: 11_000, read: ({ leaseMs }) => leaseMs },
   'worker.freezeMs': { value: 12_000, read: ({ freezeMs }) => freezeMs },
   'worker.spareWorker': { value: false, read: ({ spareWorker }) => spareWorker },
+  'reminders.observeMs': { value: 90_000, read: ({ observeMs }) => observeMs },
   ...rowsOf('liveness.defaults'),
   ...rowsOf('liveness.agents.*'),
   ...Object.fromEntries(Object.entries(rowsOf('liveness.models.*')).filter(budgetsOnly)),

@@ -228,7 +228,11 @@ export class SimulatedSession {
     stopAnother: () => this.applyLate({ kind: 'stopRequested', turnId: this.state.lastOutcome?.turnId ?? 'none' }),
     scheduleWake: () => this.request('wakeScheduleRequested', this.wakeChance.schedule(this.nowMs)),
     editWake: () => this.request('wakeEditRequested', this.wakeChance.edit(this.state, this.nowMs)),
-    cancelWake: () => this.request('wakeCancelRequested', this.wakeChance.cancel(this.state)),
+    cancelWake: () => {
+      const cancel = this.wakeChance.cancel(this.state);
+      if (this.chance.happens(0.3)) this.apply({ kind: 'signalReceived', name: 'cancelWake', args: [cancel] });
+      else this.request('wakeCancelRequested', cancel);
+    },
     close: () => this.request('closeRequested', undefined),
     remind: () => {
       const reminderId = this.chance.oneOf(['r1', 'r2', `r${this.sent.length}`]);

@@ -15,8 +15,13 @@ import { nextInstantMs } from './wakes.js';
  * timer and rolls over. It may be asked again at any time and then does nothing twice.
  */
 export function advance(state: SessionState, moment: Moment): Change {
+  return andThen(fireDue(state, moment), (next) => advanceBeforeFires(next, moment));
+}
+
+/** The same, but what is due by now waits for the next event: the timer is armed for it. */
+export function advanceBeforeFires(state: SessionState, moment: Moment): Change {
   let change = unchanged(state);
-  for (const step of [fireDue, dispatch, announce, refill, handOver, armTimer, rollOver]) {
+  for (const step of [dispatch, announce, refill, handOver, armTimer, rollOver]) {
     change = andThen(change, (sofar) => step(sofar, moment));
   }
   return change;

@@ -1,3 +1,4 @@
+import { SIGNAL } from '../../protocol/names.js';
 import type { CallModelResult } from '../../protocol/calls.js';
 import type { FailureType } from '../../protocol/failures.js';
 import type { Profile, Progress, Stall } from '../../protocol/liveness.js';
@@ -53,4 +54,9 @@ export interface Moment {
   nowMs: number;
   /** History is long enough: start no new work, roll over as soon as nothing is in flight. */
   rollOverDue: boolean;
+}
+
+/** A cancel by signal. Several may have been kept while no worker ran: all of them are read before the timer says what is due. */
+export function isKeptCancel(event: SessionEvent): boolean {
+  return event.kind === 'signalReceived' && event.name === SIGNAL.cancelWake;
 }

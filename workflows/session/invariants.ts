@@ -4,7 +4,7 @@ import { LIMITS } from '../../protocol/limits.js';
 import type { Profile } from '../../protocol/liveness.js';
 import type { NewOutput } from '../../protocol/outputs.js';
 import type { Effect } from './effects.js';
-import type { Moment, SessionEvent } from './events.js';
+import { isKeptCancel, type Moment, type SessionEvent } from './events.js';
 import { occurrenceKeys } from './occurrences.js';
 import type { SessionState, Turn } from './state.js';
 import { isAutomated, openCall } from './turns.js';
@@ -112,6 +112,7 @@ const BUDGETS: [used: (turn: Turn) => number, limit: (profile: Profile) => numbe
 
 /** Events that may end a turn whose calls are still in flight. */
 const STOPS: ReadonlySet<SessionEvent['kind']> = new Set(['stopRequested', 'wakeCancelRequested', 'closeRequested']);
+const isStop = (event: SessionEvent): boolean => STOPS.has(event.kind) || isKeptCancel(event);
 
 const OF_TRANSITIONS: Invariants<Transition> = {
   'a tool is dispatched only by a completed call that asked for it, or again when no worker took it or a suspect moves apart':
@@ -225,8 +226,11 @@ const OF_TRANSITIONS: Invariants<Transition> = {
 
   'the timer is armed or disarmed at most once': ({ effects }) => ofKind(effects, 'armTimer').length <= 1,
 
-  'no wake is left due, unless the run is to roll over': ({ moment, after }) =>
-    moment.rollOverDue || wakeInstants(after).every((instant) => instant > moment.nowMs),
+  'no wake is left due, unless the run is to roll over, or more cancels are to be read first': ({
+    moment,
+    event,
+    after,
+  }) => moment.rollOverDue || isKeptCancel(event) || wakeInstants(after).every((instant) => instant > moment.nowMs),
 
   'a cancelled wake is absent, from the wakes and from what waits': ({ event, after, effects }) => {
     const cancelled = event.kind === 'wakeCancelRequested' && ofKind(effects, 'answer')[0]?.answer;
@@ -276,13 +280,13 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   'a turn that ends before its calls have cancels them all, and no others are cancelled': (transition) => {
     const { before, event, effects } = transition;
     const cancelled = ofKind(effects, 'cancelCalls').flatMap(({ ids }) => ids);
-    const isStopped = STOPS.has(event.kind) && before.turn?.id !== transition.after.turn?.id;
+    const isStopped = isStop(event) && before.turn?.id !== transition.after.turn?.id;
     return isSame(cancelled, isStopped ? idsInFlight(before) : []);
   },
 
   'a stopped turn leaves its tools and what it had said to the next call': ({ before, event, after }) => {
     const step = before.turn?.step;
-    if (!STOPS.has(event.kind) || !step || before.turn?.id === after.turn?.id) return true;
+    if (!isStop(event) || !step || before.turn?.id === after.turn?.id) return true;
     const left = [
       ...after.carried,
       ...(after.turn?.next ?? []),

@@ -1,10 +1,10 @@
 import { SIGNAL } from '../../protocol/names.js';
 import type { TurnProgress } from '../../protocol/view.js';
-import { advance } from './advance.js';
+import { advance, advanceBeforeFires } from './advance.js';
 import { onCloseRequested } from './close.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
-import type { CallFailure, Moment, SessionEvent } from './events.js';
+import { isKeptCancel, type CallFailure, type Moment, type SessionEvent } from './events.js';
 import { fireDue, onSessionStarted } from './fires.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
@@ -13,7 +13,13 @@ import { receiveReminder } from './reminders.js';
 import type { Call, SessionState, ToolStep } from './state.js';
 import { stop } from './stop.js';
 import { onToolFailed, onToolFinished } from './tools.js';
-import { onCancelRequested, onEditRequested, onFiresComputed, onScheduleRequested } from './wake-updates.js';
+import {
+  onCancelKept,
+  onCancelRequested,
+  onEditRequested,
+  onFiresComputed,
+  onScheduleRequested,
+} from './wake-updates.js';
 
 /**
  * The session's whole behaviour: what an event does to the state, and what must be done because of it. Pure: no clock, no chance,
@@ -21,7 +27,8 @@ import { onCancelRequested, onEditRequested, onFiresComputed, onScheduleRequeste
  */
 export function transition(state: SessionState, event: SessionEvent, moment: Moment): Change {
   const applied = andThen(apply(state, event, moment), (next) => unchanged(withProgress(state, next, event, moment)));
-  const change = andThen(applied, (next) => advance(next, moment));
+  const follow = isKeptCancel(event) ? advanceBeforeFires : advance;
+  const change = andThen(applied, (next) => follow(next, moment));
   return andThen(change, (next) => ({ state: next, effects: attentionEffects(state, next) }));
 }
 
@@ -30,11 +37,7 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     case 'opened':
       return unchanged(state);
     case 'signalReceived':
-      return unchanged(
-        event.name === SIGNAL.reminder
-          ? receiveReminder(state, event.args[0])
-          : receiveSignal(state, event.name, event.args),
-      );
+      return onSignal(state, event, moment);
     case 'modelFinished': {
       const call = callInFlight(state, event);
       return call ? onModelFinished(inTrouble(state), call, event.result) : unchanged(state);
@@ -77,6 +80,16 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     default:
       return event satisfies never;
   }
+}
+
+function onSignal(
+  state: SessionState,
+  { name, args: [payload, ...more] }: Extract<SessionEvent, { kind: 'signalReceived' }>,
+  moment: Moment,
+): Change {
+  if (name === SIGNAL.cancelWake) return onCancelKept(state, payload, moment);
+  if (name === SIGNAL.reminder) return unchanged(receiveReminder(state, payload));
+  return unchanged(receiveSignal(state, name, [payload, ...more]));
 }
 
 /** Only semantic steps count: that a call went out once more moves nothing. */

@@ -5,7 +5,7 @@ import { unchanged, type Change } from './effects.js';
 import type { Moment, SessionEvent } from './events.js';
 import { FIRES_AHEAD, later, onRefilled, problemOf } from './fires.js';
 import { occurrenceKeys } from './occurrences.js';
-import { say } from './outbox.js';
+import { notice, say } from './outbox.js';
 import { readActor, readFields, readName, readTerms, type GivenTerms, type Reading } from './parse-wake.js';
 import { setFate, toRecords } from './seen-items.js';
 import type { FireRequest, SessionState, Wake, WakeDraft } from './state.js';
@@ -187,6 +187,21 @@ export function onCancelRequested(
   if (wakeId === null) return answered(state, requestId, notFound(state));
   const wantsStop = fields['stopRunning'] === true && by.rank === 'person';
   return cancel(state, { requestId, wakeId, by, wantsStop }, moment);
+}
+
+/** A cancel by signal, which Temporal kept while no worker ran: nobody waits for an answer, and a wake that is gone needs no word. */
+export function onCancelKept(state: SessionState, input: unknown, moment: Moment): Change {
+  const { state: next, effects } = onCancelRequested(
+    state,
+    { kind: 'wakeCancelRequested', requestId: '', input },
+    moment,
+  );
+  const problems = effects.flatMap((effect) =>
+    effect.kind === 'answer' && effect.answer.kind === 'refused' ? effect.answer.problems : [],
+  );
+  const told =
+    problems.length === 0 ? next : notice(next, 'malformed_signal', `signal "cancelWake": ${problems.join('; ')}`);
+  return { state: told, effects: effects.filter(({ kind }) => kind !== 'answer') };
 }
 
 interface Cancel {

@@ -141,7 +141,7 @@ test.each<[string, Transition]>([
   ['a closed session has no wake, no turn, and nothing that waits', to({ ...running, closed: true })],
   ['the timer is armed or disarmed at most once', doing([1, 2].map((atMs) => ({ kind: 'armTimer' as const, atMs })))],
   [
-    'no wake is left due, unless the run is to roll over',
+    'no wake is left due, unless the run is to roll over, or more cancels are to be read first',
     { ...to(woken), moment: { ...moment, nowMs: NOW_MS + 60_000 } },
   ],
   ['a cancelled wake is absent, from the wakes and from what waits', { ...cancelled, after: woken }],
