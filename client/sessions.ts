@@ -22,6 +22,7 @@ import type { Output } from '../protocol/outputs.js';
 import {
   DEFAULT_AGENT,
   type DrainAnswer,
+  type NudgeAnswer,
   type ResumeAnswer,
   type SessionInput,
   type StopAnswer,
@@ -49,6 +50,8 @@ export interface ConnectOptions {
 
 /** Milliseconds that Temporal may take to answer; without a worker a query would wait for ever. */
 const ANSWER_LIMIT_MS = 5_000;
+/** Nudges of one session within so many milliseconds are one request to its workflow, whoever sends them. */
+const NUDGE_BUCKET_MS = 1_000;
 const CONNECT_LIMIT_MS = 5_000;
 
 /** Sessions that a client remembers to have reached. */
@@ -70,6 +73,8 @@ export class SessionClient {
   private readonly journal: Journal & { store: SessionStore };
   private readonly reached = new Set<string>();
   private readonly pending = new Set<Promise<unknown>>();
+  /** Nudges that are under way, by session. */
+  private readonly nudges = new Map<string, Promise<NudgeAnswer>>();
 
   private constructor(
     private readonly temporal: Client,
@@ -180,6 +185,23 @@ export class SessionClient {
   /** Lets a session that drains take up work again. Safe to repeat. */
   undrain(session: string): Promise<UndrainAnswer> {
     return this.update<UndrainAnswer>(session, UPDATE.undrain);
+  }
+
+  /**
+   * Makes sure that a session is awake. Any number of callers, here and in other processes, ask once in a short while and get the same
+   * answer: what came after it was given goes on by itself.
+   */
+  nudge(session: string): Promise<NudgeAnswer> {
+    const { sessionId } = requireSessionId(session);
+    const asked = this.nudges.get(sessionId);
+    if (asked) return asked;
+    const updateId = `nudge-${Math.floor(Date.now() / NUDGE_BUCKET_MS)}`;
+    const answer = this.ask(
+      () => this.handle(sessionId).executeUpdate<NudgeAnswer, []>(UPDATE.nudge, { updateId }),
+      sessionId,
+    ).finally(() => this.nudges.delete(sessionId));
+    this.nudges.set(sessionId, answer);
+    return answer;
   }
 
   /** Ids of the namespace's sessions whose workflow runs, as Temporal lists them: one begun a moment ago may be missing. */

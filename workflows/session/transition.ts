@@ -8,6 +8,7 @@ import type { CallFailure, Moment, SessionEvent } from './events.js';
 import { fireDue, onSessionStarted } from './fires.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
+import { canNudge } from './nudge.js';
 import { notice } from './outbox.js';
 import { receiveReminder } from './reminders.js';
 import type { Call, SessionState, ToolStep } from './state.js';
@@ -62,6 +63,8 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return unchanged(drain(state, moment));
     case 'undrainRequested':
       return unchanged(undrain(state));
+    case 'nudged':
+      return unchanged(canNudge(state) ? resume(state, false) : state);
     case 'wakeScheduleRequested':
       return onScheduleRequested(state, event, moment);
     case 'wakeEditRequested':
