@@ -208,8 +208,8 @@ export class SimulatedSession {
     },
     /** No worker takes what is in flight, none of which has begun. */
     lackCapacity: () => {
-      this.nowMs += this.state.profile.scheduleToStartMs;
       const model = this.models.find(({ attempt }) => attempt === 1);
+      if (model || this.tools.length > 0) this.nowMs += this.state.profile.scheduleToStartMs;
       if (model) return this.fail(model, { type: 'ScheduleToStartTimeout' });
       for (const { input, dispatch } of this.tools.splice(0)) {
         const failure = aFailure('ScheduleToStartTimeout');
