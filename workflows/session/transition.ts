@@ -2,6 +2,7 @@ import { SIGNAL } from '../../protocol/names.js';
 import type { TurnProgress } from '../../protocol/view.js';
 import { advance } from './advance.js';
 import { onCloseRequested } from './close.js';
+import { noteInput } from './contact.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import type { CallFailure, Moment, SessionEvent } from './events.js';
@@ -31,11 +32,7 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     case 'opened':
       return unchanged(state);
     case 'signalReceived':
-      return unchanged(
-        event.name === SIGNAL.reminder
-          ? receiveReminder(state, event.args[0])
-          : receiveSignal(state, event.name, event.args),
-      );
+      return unchanged(noteInput(state, receive(state, event), event.name, moment.nowMs));
     case 'modelFinished': {
       const call = callInFlight(state, event);
       return call ? onModelFinished(inTrouble(state), call, event.result) : unchanged(state);
@@ -80,6 +77,10 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
     default:
       return event satisfies never;
   }
+}
+
+function receive(state: SessionState, { name, args }: Extract<SessionEvent, { kind: 'signalReceived' }>): SessionState {
+  return name === SIGNAL.reminder ? receiveReminder(state, args[0]) : receiveSignal(state, name, args);
 }
 
 /** Only semantic steps count: that a call went out once more moves nothing. */
