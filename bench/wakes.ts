@@ -184,7 +184,8 @@ async function patiently(run: () => Promise<void>): Promise<void> {
       return await run();
     } catch (error) {
       if (tries === TRIES) throw error;
-      say(`once more: ${(error as Error).message}`);
+      const { message, cause } = error as Error;
+      say(`once more: ${message}${cause instanceof Error ? `: ${cause.message}` : ''}`);
       await delay(1_000);
     }
   }

@@ -102,8 +102,8 @@ async function noteEnd(session: string): Promise<void> {
 }
 
 test('a wake fires on a turn that is resumed elsewhere and after its session rolled over, and is cancelled from a later turn or by closing', async () => {
-  const sessions = await Promise.all([aSession('cancelled'), aSession('closed')]);
-  const [cancelled, closed] = sessions as [string, string];
+  const [cancelled, closed] = await Promise.all([aSession('cancelled'), aSession('closed')]);
+  const sessions = [cancelled, closed];
   const wakes = await Promise.all(sessions.map((each) => scheduled(each, { prompt: 'look slowly', key: 'tick' })));
   await Promise.all(sessions.map((each) => vigil.output(each, 'TextDelta', ({ text }) => text.startsWith('.'))));
   await vigil.worker.kill();
@@ -219,7 +219,7 @@ test('reminders and wakes that meet a busy session have a turn each, in their or
 }, 90_000);
 
 test('a wake that was due several times while server and worker were down fires once or, when told so, not at all', async () => {
-  const [once, never] = (await Promise.all([aSession('once'), aSession('never')])) as [string, string];
+  const [once, never] = await Promise.all([aSession('once'), aSession('never')]);
   const late = await scheduled(once, {});
   const skipped = await scheduled(never, { missed: 'skip', maxLatenessMs: 1_000 });
   const [due, skippedDue] = [late.fires[0]!, skipped.fires[0]!];
