@@ -3,8 +3,14 @@ import type { Bench } from './bench.js';
 import { measureCrashes } from './crash.js';
 import { measureStalls } from './stall.js';
 import { measureTurn } from './turn.js';
+import { measureWakes } from './wakes.js';
 
-const BENCHES: Record<string, Bench> = { turn: measureTurn, crash: measureCrashes, stall: measureStalls };
+const BENCHES: Record<string, Bench> = {
+  turn: measureTurn,
+  crash: measureCrashes,
+  stall: measureStalls,
+  wakes: measureWakes,
+};
 
 const { values, positionals } = parseArgs({
   options: { json: { type: 'boolean', default: false }, short: { type: 'boolean', default: false } },

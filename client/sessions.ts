@@ -7,6 +7,7 @@ import type { Output } from '../protocol/outputs.js';
 import {
   DEFAULT_AGENT,
   type DrainAnswer,
+  type NudgeAnswer,
   type ResumeAnswer,
   type StopAnswer,
   type StopInput,
@@ -53,6 +54,8 @@ export type CancelWakeResult =
   /** No worker answers. Temporal keeps the cancel, and the session applies it before anything that is due. */
   | { kind: 'kept' };
 
+/** Nudges of one session within so many milliseconds are one request to its workflow, whoever sends them. */
+const NUDGE_BUCKET_MS = 1_000;
 const CONNECT_LIMIT_MS = 5_000;
 const OBSERVE_MS = 20 * 60_000;
 
@@ -70,6 +73,8 @@ const CLOSED_LIMIT_MS = 2_000;
  */
 export class SessionClient {
   private readonly journal: Journal & { store: SessionStore };
+  /** Nudges that are under way, by session. */
+  private readonly nudges = new Map<string, Promise<NudgeAnswer>>();
 
   private constructor(
     private readonly server: SessionServer,
@@ -228,6 +233,23 @@ export class SessionClient {
   /** Lets a session that drains take up work again. Safe to repeat. */
   undrain(session: string): Promise<UndrainAnswer> {
     return this.update<UndrainAnswer>(session, UPDATE.undrain);
+  }
+
+  /**
+   * Makes sure that a session is awake. Any number of callers, here and in other processes, ask once in a short while and get the same
+   * answer: what came after it was given goes on by itself.
+   */
+  nudge(session: string): Promise<NudgeAnswer> {
+    const { sessionId } = requireSessionId(session);
+    const asked = this.nudges.get(sessionId);
+    if (asked) return asked;
+    const updateId = `nudge-${Math.floor(Date.now() / NUDGE_BUCKET_MS)}`;
+    const handle = this.server.handle(sessionId);
+    const answer = this.server
+      .ask(() => handle.executeUpdate<NudgeAnswer, []>(UPDATE.nudge, { updateId }), sessionId)
+      .finally(() => this.nudges.delete(sessionId));
+    this.nudges.set(sessionId, answer);
+    return answer;
   }
 
   /** Ids of the namespace's sessions whose workflow runs, as Temporal lists them: one begun a moment ago may be missing. */

@@ -41,6 +41,8 @@ export const LIMITS = {
   wakeWordChars: 100,
   /** Failed turns in a row that disable a recurring wake. */
   wakeFailures: 5,
+  /** Fires in a row of wakes that the agent made, without word from outside; then they are paused. */
+  selfMadeFires: 50,
   /** Keys of removed wakes that a session remembers with who removed them; the oldest is forgotten, and the answer says so. */
   removedWakeKeys: 100,
   /** Characters of an error message that enters history or the journal. */

@@ -19,6 +19,7 @@ export const UPDATE = {
   editWake: 'editWake',
   cancelWake: 'cancelWake',
   close: 'close',
+  nudge: 'nudge',
 } as const;
 
 export const SEARCH_ATTRIBUTES = {

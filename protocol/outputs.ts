@@ -65,10 +65,20 @@ export type OutputBody =
   /** An occurrence waits for its turn. Said once. */
   | ({ kind: 'WakeDeferred'; position: number } & OfOccurrence)
   /**
-   * A due time starts nothing: nobody was there in time, or no other session could be started for it. `still_pending`, an occurrence of
-   * the same wake that has not ended, is said of a wake without further due times; other wakes only count those.
+   * A due time starts nothing: nobody was there in time, a person was at work, or no other session could be started for it. Several are
+   * said together, with the first of them as `dueMs`: those that met an occurrence of the same wake (`still_pending`), when that has ended
+   * or the wake is over, and those after one that was taken up late (`missed`, then later than `dueMs`), when they were counted.
    */
-  | ({ kind: 'WakeSkipped'; lateMs: number; reason: 'too_late' | 'still_pending' | 'not_started' } & OfOccurrence)
+  | ({
+      kind: 'WakeSkipped';
+      /** Of the first. */
+      lateMs: number;
+      reason: 'too_late' | 'still_pending' | 'not_started' | 'person_active' | 'missed';
+      /** How many due times; default 1. */
+      count?: number;
+      /** None of them is later. */
+      lastDueMs?: number;
+    } & OfOccurrence)
   | ({
       kind: 'WakeCancelled';
       by: string;

@@ -35,4 +35,10 @@ export interface UndrainAnswer {
   next: string | null;
 }
 
+/**
+ * Answer of the `nudge` update: make sure that this session is awake. `started`: a turn runs because of it, what was due or suspended
+ * included. `no_work`: nothing waits, or the session drains.
+ */
+export type NudgeAnswer = 'started' | 'already_running' | 'no_work';
+
 export const DEFAULT_AGENT = 'demo';

@@ -54,6 +54,8 @@ export interface WakeTerms {
   /** Spreads wakes of many sessions: this one fires a fixed part of this time after each due time. */
   jitterMs?: number;
   target?: WakeTarget;
+  /** A due time is skipped when a message came within so many milliseconds before it, or is being answered. Default: never. */
+  skipWhenActiveMs?: number;
 }
 
 /** Argument of the `scheduleWake` update. */
@@ -154,6 +156,7 @@ export interface WakeView {
   maxLatenessMs: number | null;
   jitterMs: number;
   expiresAtMs: number | null;
+  skipWhenActiveMs: number | null;
   createdBy: string;
   createdAtMs: number;
   counts: WakeCounts;

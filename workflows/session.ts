@@ -17,6 +17,7 @@ import { QUERY, SEARCH_ATTRIBUTES, UPDATE } from '../protocol/names.js';
 import {
   DEFAULT_AGENT,
   type DrainAnswer,
+  type NudgeAnswer,
   type ResumeAnswer,
   type ResumeInput,
   type SessionInput,
@@ -40,6 +41,7 @@ import { isFinished, isQuiet } from './session/advance.js';
 import { answerDrain, answerUndrain } from './session/drain.js';
 import type { Effect } from './session/effects.js';
 import type { SessionEvent } from './session/events.js';
+import { answerNudge } from './session/nudge.js';
 import { openSession, upgradeState, type SessionState, type StoredState } from './session/state.js';
 import { answerStop } from './session/stop.js';
 import { transition } from './session/transition.js';
@@ -56,6 +58,7 @@ const resumeUpdate = defineUpdate<ResumeAnswer, [ResumeInput?]>(UPDATE.resume);
 const stopUpdate = defineUpdate<StopAnswer, [StopInput?]>(UPDATE.stop);
 const drainUpdate = defineUpdate<DrainAnswer>(UPDATE.drain);
 const undrainUpdate = defineUpdate<UndrainAnswer>(UPDATE.undrain);
+const nudgeUpdate = defineUpdate<NudgeAnswer>(UPDATE.nudge);
 const scheduleWakeUpdate = defineUpdate<WakeAnswer, [ScheduleWakeInput]>(UPDATE.scheduleWake);
 const editWakeUpdate = defineUpdate<WakeAnswer, [EditWakeInput]>(UPDATE.editWake);
 const cancelWakeUpdate = defineUpdate<CancelWakeAnswer, [CancelWakeInput]>(UPDATE.cancelWake);
@@ -188,6 +191,11 @@ export async function session(input?: SessionInput<StoredState>): Promise<void> 
     const answer = answerUndrain(state);
     apply({ kind: 'undrainRequested' });
     return answer;
+  });
+  setHandler(nudgeUpdate, () => {
+    const before = state;
+    apply({ kind: 'nudged' });
+    return answerNudge(before, state);
   });
   setHandler(scheduleWakeUpdate, (wake) => ask('wakeScheduleRequested', wake));
   setHandler(editWakeUpdate, (change) => ask('wakeEditRequested', change));

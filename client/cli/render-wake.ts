@@ -56,6 +56,8 @@ const SKIPPED: Readonly<Record<OfKind<'WakeSkipped'>['reason'], string>> = {
   too_late: 'it was too late',
   still_pending: 'the one before it has not ended',
   not_started: 'its session did not start',
+  person_active: 'somebody was at work',
+  missed: 'nobody was there to run it',
 };
 
 const at = ({ dueMs }: { dueMs: number }): string => new Date(dueMs).toISOString();

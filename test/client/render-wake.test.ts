@@ -54,7 +54,15 @@ test('a wake is shown with all that it is', () => {
   const wake: WakeView = {
     ...{ id: 'w1', key: 'k', kind: 'interval', schedule: 'every 60 s', zone: 'UTC', fires, state: 'disabled' },
     ...{ reason: 'it failed', target: { kind: 'new', name: 'n-{due}' }, missed: 'skip', maxLatenessMs: null },
-    ...{ jitterMs: 0, expiresAtMs: 0, createdBy: 'ada', createdAtMs: 0, pending: 'wake:w1:0' },
+    ...{
+      prompt: 'look',
+      jitterMs: 0,
+      skipWhenActiveMs: null,
+      expiresAtMs: 0,
+      createdBy: 'ada',
+      createdAtMs: 0,
+      pending: 'wake:w1:0',
+    },
     counts: { fired: 3, skipped: 2, failures: 1 },
   };
   const text = renderWake(wake);

@@ -217,6 +217,7 @@ export const opened: SessionEvent = { kind: 'opened' };
 /** Somebody stops the turn that runs, or the one of this id. */
 export const stops = (turnId: string | null = null): SessionEvent => ({ kind: 'stopRequested', turnId });
 export const drains: SessionEvent = { kind: 'drainRequested' };
+export const nudges: SessionEvent = { kind: 'nudged' };
 export const undrains: SessionEvent = { kind: 'undrainRequested' };
 export const resumes = (fromStore = false): SessionEvent => ({ kind: 'resumeRequested', fromStore });
 

@@ -121,7 +121,7 @@ export class SimulatedSession {
         acknowledge: 20,
       },
       ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
-      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, lackCapacity: 3, close: this.closeWeight },
+      ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, nudge: 1, lackCapacity: 3, close: this.closeWeight },
       ...{ scheduleWake: 3, editWake: 2, cancelWake: 2, remind: 3, jump: 2, computeFires: 15, startSession: 5 },
     });
     this.actions[action]();
@@ -258,6 +258,7 @@ export class SimulatedSession {
       this.apply({ kind: 'sessionStarted', key, problem: this.chance.oneOf([null, null, 'no server']) });
     },
     drain: () => this.apply({ kind: 'drainRequested' }),
+    nudge: () => this.apply({ kind: 'nudged' }),
     undrain: () => this.apply({ kind: 'undrainRequested' }),
     changeWorker: () => {
       const usually = (probability: number) => this.chance.happens(probability);

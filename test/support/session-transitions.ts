@@ -48,6 +48,8 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
       return placeOf(before) === 'waiting' || before.turnCount !== after.turnCount ? 'timer fires' : null;
     case 'resumeRequested':
       return before.suspended ? 'resume' : null;
+    case 'nudged':
+      return placeOf(before) === placeOf(after) ? null : 'nudge';
     case 'stopRequested':
       return before.turn && before.turn.id !== after.turn?.id ? 'stop' : null;
     case 'drainRequested':

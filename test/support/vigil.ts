@@ -23,7 +23,6 @@ const COMMAND_LIMIT_MS = 60_000;
  * Vigil as one test file uses it: the shared real server, a task queue, a store and a tenant of its own, real worker processes.
  */
 export class Vigil {
-  readonly address = requireAddress();
   readonly taskQueue = `test-${randomUUID().slice(0, 8)}`;
   /** Session ids of this file begin with it, so that files do not meet on the server. */
   readonly tenant = `t${randomUUID().slice(0, 8)}`;
@@ -33,15 +32,20 @@ export class Vigil {
   temporal!: Client;
   private readonly workers: TestWorker[] = [];
 
-  /** Registers set-up and tear-down with the calling file; the environment is that of its first worker. */
-  static inFile(environment: () => NodeJS.ProcessEnv = () => ({})): Vigil {
-    const vigil = Vigil.inFileWithoutWorker();
+  private constructor(readonly address: string) {}
+
+  /**
+   * Registers set-up and tear-down with the calling file; the environment is that of its first worker. `address`: of a server that the
+   * file has started by then.
+   */
+  static inFile(environment: () => NodeJS.ProcessEnv = () => ({}), address = requireAddress()): Vigil {
+    const vigil = Vigil.inFileWithoutWorker(address);
     beforeAll(async () => void (await vigil.startWorker(environment())), 60_000);
     return vigil;
   }
 
-  static inFileWithoutWorker(): Vigil {
-    const vigil = new Vigil();
+  static inFileWithoutWorker(address = requireAddress()): Vigil {
+    const vigil = new Vigil(address);
     beforeAll(async () => {
       vigil.temporal = new Client({ connection: await Connection.connect({ address: vigil.address }) });
       vigil.client = await SessionClient.connect(vigil);

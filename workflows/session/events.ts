@@ -21,6 +21,8 @@ export type SessionEvent =
   | { kind: 'stopRequested'; turnId: string | null }
   | { kind: 'drainRequested' }
   | { kind: 'undrainRequested' }
+  /** Somebody wants to be sure that whatever can run does. */
+  | { kind: 'nudged' }
   /** Requests that the session answers with an `answer` effect of the same id; `input` is whatever was sent. */
   | { kind: 'wakeScheduleRequested'; requestId: string; input: unknown }
   | { kind: 'wakeEditRequested'; requestId: string; input: unknown }

@@ -1,6 +1,7 @@
 import { occurrenceOf } from '../../protocol/fates.js';
 import type { Part } from '../../protocol/messages.js';
 import type { ComputedFires, Fire } from '../../protocol/wakes.js';
+import { isPersonActive, isStreakOver, pause } from './contact.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import type { Moment } from './events.js';
 import { toItem } from './occurrences.js';
@@ -8,7 +9,7 @@ import { say } from './outbox.js';
 import { toSessionId } from './parse-wake.js';
 import { remember } from './seen-items.js';
 import type { FireRequest, SessionState, Wake } from './state.js';
-import { changeWake, countFailures, disable, inWords, pendingOf, removeWake, spreadMs } from './wakes.js';
+import { changeWake, countFailures, disable, inWords, pendingOf, removeWake, sayCoalesced, spreadMs } from './wakes.js';
 
 /** Due times that a wake knows ahead. */
 export const FIRES_AHEAD = 3;
@@ -33,7 +34,7 @@ export function fireDue(state: SessionState, moment: Moment): Change {
 function expire(state: SessionState, nowMs: number): SessionState {
   return state.wakes.reduce((sofar, { id, expiresAtMs }) => {
     if (expiresAtMs === null || expiresAtMs > nowMs) return sofar;
-    return say(removeWake(sofar, id), { kind: 'WakeExpired', wakeId: id, expiredAtMs: expiresAtMs });
+    return say(removeWake(sayCoalesced(sofar, id), id), { kind: 'WakeExpired', wakeId: id, expiredAtMs: expiresAtMs });
   }, state);
 }
 
@@ -51,26 +52,54 @@ function fire(state: SessionState, wakeId: string, nowMs: number): Change {
   const due = wake.fires[0]!;
   const lateMs = nowMs - dueAtMs(state, wake);
   const consumed = consume(state, wake, due.dueMs, nowMs);
-  const allowedMs = wake.maxLatenessMs ?? (wake.missed === 'skip' ? SKIP_AFTER_MS : Infinity);
-  const what = { wakeId, dueMs: due.dueMs, lateMs };
-  if (lateMs > allowedMs) {
-    return unchanged(say(skipOne(consumed, wakeId), { kind: 'WakeSkipped', ...what, reason: 'too_late' }));
-  }
-  if (pendingOf(state, wakeId) !== null) {
-    const skipped = skipOne(consumed, wakeId);
-    const isLast = wake.schedule.kind === 'once';
-    return unchanged(isLast ? say(skipped, { kind: 'WakeSkipped', ...what, reason: 'still_pending' }) : skipped);
-  }
+  const reason = skipReason(state, wake, { lateMs, nowMs });
+  if (reason !== null) return unchanged(skip(consumed, wake, { due, lateMs, reason }));
+  if (isStreakOver(state, wake)) return unchanged(pause(state, wakeId));
   const counted = changeWake(consumed, wakeId, ({ counts, ...rest }) => ({
     ...rest,
     counts: { ...counts, fired: counts.fired + 1 },
   }));
-  return wake.target.kind === 'new' ? send(counted, wake, due, lateMs) : unchanged(enqueue(counted, wake, due));
+  const isSelfMade = wake.createdBy.rank === 'agent';
+  const fired = isSelfMade ? { ...counted, selfMadeFires: counted.selfMadeFires + 1 } : counted;
+  return wake.target.kind === 'new' ? send(fired, wake, due, lateMs) : unchanged(enqueue(fired, wake, due));
+}
+
+type SkipReason = 'too_late' | 'still_pending' | 'person_active';
+
+function skipReason(
+  state: SessionState,
+  wake: Wake,
+  { lateMs, nowMs }: { lateMs: number; nowMs: number },
+): SkipReason | null {
+  const allowedMs = wake.maxLatenessMs ?? (wake.missed === 'skip' ? SKIP_AFTER_MS : Infinity);
+  if (lateMs > allowedMs) return 'too_late';
+  if (pendingOf(state, wake.id) !== null) return 'still_pending';
+  return isPersonActive(state, wake, nowMs) ? 'person_active' : null;
+}
+
+/** What meets an occurrence of its own wake is told of when that has ended, with others; the rest at once. */
+function skip(
+  consumed: SessionState,
+  { id: wakeId, schedule }: Wake,
+  { due: { dueMs }, lateMs, reason }: { due: Fire; lateMs: number; reason: SkipReason },
+): SessionState {
+  const counted = countSkipped(consumed, wakeId, 1);
+  if (reason !== 'still_pending' || schedule.kind === 'once') {
+    return say(counted, { kind: 'WakeSkipped', wakeId, dueMs, lateMs, reason });
+  }
+  return changeWake(counted, wakeId, ({ coalesced, ...wake }) => ({
+    ...wake,
+    coalesced: {
+      count: (coalesced?.count ?? 0) + 1,
+      firstDueMs: coalesced?.firstDueMs ?? dueMs,
+      lastDueMs: dueMs,
+    },
+  }));
 }
 
 /** A wake without further due times is gone; what follows finds its item. */
 function consume(state: SessionState, wake: Wake, dueMs: number, nowMs: number): SessionState {
-  if (wake.schedule.kind === 'once') return removeWake(state, wake.id);
+  if (wake.schedule.kind === 'once') return removeWake(sayCoalesced(state, wake.id), wake.id);
   const passedMs = Math.max(dueMs, nowMs - spreadMs(state, wake));
   return changeWake(state, wake.id, (found) => ({
     ...found,
@@ -78,10 +107,6 @@ function consume(state: SessionState, wake: Wake, dueMs: number, nowMs: number):
     needsFires: true,
     fires: found.fires.filter((fire) => fire.dueMs > passedMs),
   }));
-}
-
-function skipOne(state: SessionState, wakeId: string): SessionState {
-  return countSkipped(state, wakeId, 1);
 }
 
 function countSkipped(state: SessionState, wakeId: string, skipped: number): SessionState {
@@ -170,10 +195,23 @@ export function onRefilled(
   const wake = state.wakes.find(({ id }) => id === request.wakeId);
   if (!wake || wake.revision !== request.revision || wake.disabled !== null) return state;
   if (result.kind === 'error') return disable(state, wake.id, result.problem);
-  const counted = countSkipped(state, wake.id, result.missed);
+  const counted = sayMissed(state, request, result.missed);
   const problem = problemOf(result.fires, request.afterMs);
   if (problem !== null) return disable(counted, wake.id, problem);
   return changeWake(counted, wake.id, (found) => ({ ...found, fires: later(result.fires, found.lastDueMs) }));
+}
+
+/** Due times at which nobody was there, between the one that was taken up late and now. */
+function sayMissed(
+  state: SessionState,
+  { wakeId, afterMs }: FireRequest & { kind: 'refill' },
+  count: number,
+): SessionState {
+  if (count === 0) return state;
+  const { lastDueMs } = state.wakes.find(({ id }) => id === wakeId)!;
+  const dueMs = lastDueMs ?? afterMs;
+  const what = { wakeId, dueMs, lateMs: afterMs - dueMs, count, lastDueMs: afterMs };
+  return say(countSkipped(state, wakeId, count), { kind: 'WakeSkipped', ...what, reason: 'missed' });
 }
 
 export function problemOf(fires: readonly Fire[], afterMs: number): string | null {

@@ -156,6 +156,7 @@ function end(state: SessionState, outcome: OutcomeKind, { message }: CallFailure
 
 /** Failures after which the call would go out again. */
 const ASKS_AGAIN: ReadonlySet<CallFailure['type']> = new Set([
+  'StaleTry',
   'WorkerLost',
   'WorkerDraining',
   'SessionDraining',

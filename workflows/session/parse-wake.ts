@@ -53,6 +53,9 @@ export function readTerms(reading: Reading, sessionId: string, nowMs: number): G
   if (given('target')) terms.target = readTarget(fields['target'], sessionId, problems);
   if (given('jitterMs')) terms.jitterMs = readNumber(reading, 'jitterMs', [0, LIMITS.wakeJitterMs]);
   if (given('maxLatenessMs')) terms.maxLatenessMs = readNumber(reading, 'maxLatenessMs', [0, LIMITS.wakeHorizonMs]);
+  if (given('skipWhenActiveMs')) {
+    terms.skipWhenActiveMs = readNumber(reading, 'skipWhenActiveMs', [0, LIMITS.wakeHorizonMs]);
+  }
   if (given('expiresAtMs')) {
     terms.expiresAtMs = readNumber(reading, 'expiresAtMs', [nowMs + 1, nowMs + LIMITS.wakeHorizonMs]);
   }

@@ -58,6 +58,10 @@ export interface SessionState {
   wakes: Wake[];
   /** How many were made. */
   wakeCount: number;
+  /** When the newest message came; `null` before the first. */
+  personAtMs: number | null;
+  /** How often wakes that the agent made have fired since word came from outside. */
+  selfMadeFires: number;
   /** Keys of cancelled wakes, the oldest removal first. */
   removedKeys: RemovedKey[];
   /** Due times that are being computed. */
@@ -97,6 +101,10 @@ export interface Wake extends WakeSettings {
   needsFires: boolean;
   /** Why it does not fire although it is kept. */
   disabled: string | null;
+  /** The due times that it goes on with, when it is disabled only until word comes from outside. */
+  paused: Fire[] | null;
+  /** Due times that met an occurrence which has not ended, and were not told of yet. */
+  coalesced: { count: number; firstDueMs: number; lastDueMs: number } | null;
   counts: WakeCounts;
 }
 
@@ -110,6 +118,7 @@ export interface WakeSettings {
   maxLatenessMs: number | null;
   jitterMs: number;
   target: WakeTarget;
+  skipWhenActiveMs: number | null;
 }
 
 export interface RemovedKey {
@@ -248,15 +257,39 @@ export function openSession(input: { sessionId: string; chain: string; agent: st
   };
 }
 
-const NOTHING_OF_WAKES = { wakes: [], wakeCount: 0, removedKeys: [], computing: [], starting: [], closed: false };
+const NOTHING_OF_WAKES = {
+  wakes: [],
+  wakeCount: 0,
+  personAtMs: null,
+  selfMadeFires: 0,
+  removedKeys: [],
+  computing: [],
+  starting: [],
+  closed: false,
+};
+
+type LaterOfWake = 'skipWhenActiveMs' | 'paused' | 'coalesced';
+type StoredWake = Omit<Wake, LaterOfWake> & Partial<Pick<Wake, LaterOfWake>>;
+type StoredRequest =
+  | Extract<FireRequest, { kind: 'refill' }>
+  | (Omit<Extract<FireRequest, { kind: 'draft' }>, 'draft'> & { draft: StoredDraft });
+type StoredDraft = Omit<WakeDraft, 'settings'> & {
+  settings: Omit<WakeDraft['settings'], 'skipWhenActiveMs'> & Partial<Pick<WakeSettings, 'skipWhenActiveMs'>>;
+};
 
 type Later = 'draining' | 'drainChanges' | keyof typeof NOTHING_OF_WAKES;
 type StoredTurn = Omit<Turn, LaterOfTurn | 'used'> &
   Partial<Pick<Turn, LaterOfTurn>> & { used: Omit<Turn['used'], LaterUsed> & Partial<Turn['used']> };
 type LaterOfTurn = 'failedLinks' | 'capacityWaitedUntilMs';
 type LaterUsed = 'capacityWaitMs';
-export type StoredState = Omit<SessionState, Later | 'turn' | 'profile'> &
-  Partial<Pick<SessionState, Later>> & { turn: StoredTurn | null; profile: Partial<Profile> };
+type UpgradedInside = 'turn' | 'profile' | 'wakes' | 'computing';
+export type StoredState = Omit<SessionState, Later | UpgradedInside> &
+  Partial<Pick<SessionState, Exclude<Later, UpgradedInside>>> & {
+    turn: StoredTurn | null;
+    profile: Partial<Profile>;
+    wakes?: StoredWake[];
+    computing?: StoredRequest[];
+  };
 
 /** Reads a state that any version wrote: fields that came later have the value that nothing had happened to. */
 export function upgradeState(stored: StoredState): SessionState {
@@ -266,8 +299,16 @@ export function upgradeState(stored: StoredState): SessionState {
     ...NOTHING_OF_WAKES,
     ...stored,
     turn: stored.turn && upgradeTurn(stored.turn),
+    wakes: (stored.wakes ?? []).map((wake) => ({ skipWhenActiveMs: null, paused: null, coalesced: null, ...wake })),
+    computing: (stored.computing ?? []).map(upgradeRequest),
     profile: { ...DEFAULT_PROFILE, ...stored.profile },
   };
+}
+
+function upgradeRequest(request: StoredRequest): FireRequest {
+  if (request.kind === 'refill') return request;
+  const { draft } = request;
+  return { ...request, draft: { ...draft, settings: { skipWhenActiveMs: null, ...draft.settings } } };
 }
 
 function upgradeTurn(stored: StoredTurn): Turn {

@@ -2,12 +2,14 @@ import { SIGNAL } from '../../protocol/names.js';
 import type { TurnProgress } from '../../protocol/view.js';
 import { advance, advanceBeforeFires } from './advance.js';
 import { onCloseRequested } from './close.js';
+import { noteInput } from './contact.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import { isKeptCancel, type CallFailure, type Moment, type SessionEvent } from './events.js';
 import { fireDue, onSessionStarted } from './fires.js';
 import { receiveSignal } from './inbox.js';
 import { onModelFailed, onModelFinished, onWaitOver } from './model-calls.js';
+import { canNudge } from './nudge.js';
 import { notice } from './outbox.js';
 import { receiveReminder } from './reminders.js';
 import type { Call, SessionState, ToolStep } from './state.js';
@@ -65,6 +67,8 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return unchanged(drain(state, moment));
     case 'undrainRequested':
       return unchanged(undrain(state));
+    case 'nudged':
+      return unchanged(canNudge(state) ? resume(state, false) : state);
     case 'wakeScheduleRequested':
       return onScheduleRequested(state, event, moment);
     case 'wakeEditRequested':
@@ -88,8 +92,10 @@ function onSignal(
   moment: Moment,
 ): Change {
   if (name === SIGNAL.cancelWake) return onCancelKept(state, payload, moment);
-  if (name === SIGNAL.reminder) return unchanged(receiveReminder(state, payload));
-  return unchanged(receiveSignal(state, name, [payload, ...more]));
+  if (name === SIGNAL.reminder) {
+    return unchanged(noteInput(state, receiveReminder(state, payload), name, moment.nowMs));
+  }
+  return unchanged(noteInput(state, receiveSignal(state, name, [payload, ...more]), name, moment.nowMs));
 }
 
 /** Only semantic steps count: that a call went out once more moves nothing. */

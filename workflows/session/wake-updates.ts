@@ -1,6 +1,7 @@
 import { occurrenceOf, sourceOf } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import type { CancelWakeAnswer, ComputedFires, WakeActor, WakeAnswer } from '../../protocol/wakes.js';
+import { endStreak } from './contact.js';
 import { unchanged, type Change } from './effects.js';
 import type { Moment, SessionEvent } from './events.js';
 import { FIRES_AHEAD, later, onRefilled, problemOf } from './fires.js';
@@ -10,7 +11,7 @@ import { readActor, readFields, readName, readTerms, type GivenTerms, type Readi
 import { setFate, toRecords } from './seen-items.js';
 import type { FireRequest, SessionState, Wake, WakeDraft } from './state.js';
 import { stop } from './stop.js';
-import { changeWake, findWake, inWords, pendingOf, removeWake, toWakeView } from './wakes.js';
+import { changeWake, findWake, inWords, pendingOf, removeWake, sayCoalesced, toWakeView } from './wakes.js';
 
 /**
  * What people and the agent ask of wakes. Every request is answered, once: a wake is only made when its due times are known, so the
@@ -53,6 +54,7 @@ const DEFAULT_SETTINGS: WakeDraft['settings'] = {
   maxLatenessMs: null,
   jitterMs: 0,
   target: { kind: 'this' },
+  skipWhenActiveMs: null,
 };
 
 export function onEditRequested(
@@ -73,8 +75,8 @@ export function onEditRequested(
 }
 
 function settingsOf(wake: Wake): WakeDraft['settings'] {
-  const { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target } = wake;
-  return { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target };
+  const { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target, skipWhenActiveMs } = wake;
+  return { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target, skipWhenActiveMs };
 }
 
 /** Its due times first: only the worker knows zones. */
@@ -110,7 +112,8 @@ function decide(state: SessionState, request: FireRequest & { kind: 'draft' }, r
   const problem = problemOfDraft(state, request, result) ?? (replaced ? null : problemOfMore(state));
   if (problem !== null) return answered(state, requestId, { kind: 'refused', problems: [problem] });
   const wake = toWake(state, draft, replaced, result);
-  const kept = replaced ? changeWake(state, wake.id, () => wake) : add(state, wake);
+  const heard = draft.by.rank === 'person' ? endStreak(state) : state;
+  const kept = replaced ? changeWake(heard, wake.id, () => wake) : add(heard, wake);
   const restored = { ...kept, removedKeys: kept.removedKeys.filter(({ key }) => key !== wake.key) };
   const { id: wakeId, key: wakeKey, zone, fires } = wake;
   const what = { wakeId, wakeKey, schedule: inWords(wake.schedule), zone, fires, replaced: replaced !== undefined };
@@ -151,7 +154,7 @@ function toWake(
 ): Wake {
   const before = replaced ?? {
     ...{ id: `${state.chain}-w${state.wakeCount + 1}`, key, createdAtMs: askedAtMs },
-    ...{ revision: 0, lastDueMs: null, counts: { fired: 0, skipped: 0, failures: 0 } },
+    ...{ revision: 0, lastDueMs: null, coalesced: null, counts: { fired: 0, skipped: 0, failures: 0 } },
   };
   const ahead = later(fires, before.lastDueMs);
   return {
@@ -163,6 +166,7 @@ function toWake(
     createdBy: replaced && wakeId !== null ? replaced.createdBy : by,
     needsFires: ahead.length === 0,
     disabled: null,
+    paused: null,
     counts: { ...before.counts, failures: 0 },
   };
 }
@@ -214,7 +218,11 @@ interface Cancel {
 function cancel(state: SessionState, { requestId, wakeId, by, wantsStop }: Cancel, moment: Moment): Change {
   const wake = state.wakes.find(({ id }) => id === wakeId);
   const running = runningTurn(state, wakeId);
-  const { state: removed, forgottenKey } = rememberKey(removeWake(state, wakeId), wake?.key ?? null, by);
+  const { state: removed, forgottenKey } = rememberKey(
+    removeWake(sayCoalesced(state, wakeId), wakeId),
+    wake?.key ?? null,
+    by,
+  );
   const { state: withdrawn, itemId } = withdraw(removed, wakeId);
   const stopped = running !== null && wantsStop;
   const { state: ended, effects } = stopped ? stop(withdrawn, running, moment) : unchanged(withdrawn);

@@ -59,10 +59,27 @@ export function disable(state: SessionState, wakeId: string, reason: string): Se
 export function judgeWake(state: SessionState, { source, trouble }: Turn, outcome: OutcomeKind): SessionState {
   if (source.kind !== 'wake') return state;
   const { id } = occurrenceOf(source.key);
+  return countOutcome(sayCoalesced(state, id), id, { trouble, outcome });
+}
+
+function countOutcome(
+  state: SessionState,
+  id: string,
+  { trouble, outcome }: { trouble: Turn['trouble']; outcome: OutcomeKind },
+): SessionState {
   if (outcome === 'completed') return countFailures(state, id, () => 0);
   const isReal = outcome === 'failed' || outcome === 'timeout';
   if (!isReal || trouble === 'ModelBusy' || trouble === 'ProfileChanged') return state;
   return countFailures(state, id, (failures) => failures + 1);
+}
+
+/** Due times that met an occurrence which has ended now, or whose wake is over: told together, once. */
+export function sayCoalesced(state: SessionState, wakeId: string): SessionState {
+  const wake = state.wakes.find(({ id }) => id === wakeId);
+  if (!wake?.coalesced) return state;
+  const { count, firstDueMs: dueMs, lastDueMs } = wake.coalesced;
+  const told = changeWake(state, wakeId, (found) => ({ ...found, coalesced: null }));
+  return say(told, { kind: 'WakeSkipped', wakeId, dueMs, lateMs: 0, reason: 'still_pending', count, lastDueMs });
 }
 
 export function countFailures(state: SessionState, wakeId: string, next: (failures: number) => number): SessionState {
@@ -80,8 +97,22 @@ export function toWakeView(state: SessionState, wake: Wake): WakeView {
   const pending = pendingOf(state, wake.id);
   const source = (key: string): TurnSource => ({ kind: 'wake', key });
   const { id, key, zone, fires, target, missed, maxLatenessMs, jitterMs, expiresAtMs, createdAtMs, counts } = wake;
+  const { skipWhenActiveMs } = wake;
   return {
-    ...{ id, key, zone, fires, target, missed, maxLatenessMs, jitterMs, expiresAtMs, createdAtMs, counts },
+    ...{
+      id,
+      key,
+      zone,
+      fires,
+      target,
+      missed,
+      maxLatenessMs,
+      jitterMs,
+      expiresAtMs,
+      createdAtMs,
+      counts,
+      skipWhenActiveMs,
+    },
     kind: wake.schedule.kind,
     schedule: inWords(wake.schedule),
     prompt: shown(wake.prompt),

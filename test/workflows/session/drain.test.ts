@@ -54,7 +54,7 @@ describe('a session that drains', () => {
     expect(dispositionsOf(change, 'm2')).toEqual([{ kind: 'steered', turnId: T1 }]);
   });
 
-  test.each(['WorkerLost', 'WorkerDraining', 'SessionDraining', 'ModelBusy', 'StoreUnavailable'] as const)(
+  test.each(['StaleTry', 'WorkerLost', 'WorkerDraining', 'SessionDraining', 'ModelBusy', 'StoreUnavailable'] as const)(
     'does not ask again after %s: the turn is interrupted, and says why',
     (type) => {
       const { state } = when(after(running, drains), fails(type, { message: 'what happened' }));

@@ -21,6 +21,7 @@ import {
   fails,
   type Happening,
   isRepeat,
+  nudges,
   NOW_MS,
   opened,
   receives,
@@ -148,6 +149,7 @@ function stopAndDrainEverywhere(): void {
     after(running, drains, fails(type));
   after(running, asksFor('look', 'send'), drains, receives('m2'), toolEnds(0), toolEnds(1), answers(), undrains);
   after(running, fails('AgentUnavailable'), drains, receives('m2'));
+  after(running, fails('AgentUnavailable'), nudges);
 }
 
 const INTERVAL = { schedule: { kind: 'interval', everyMs: 60_000 }, prompt: 'look' };
@@ -157,6 +159,7 @@ function wakeAndCloseEverywhere(): void {
   const [running, waiting] = [aSession(receives('m1')), aSession(receives('m1'), fails('ModelBusy'))];
   const suspended = after(running, fails('AgentUnavailable'));
   after(after(woken, drains), timerFires);
+  when(woken, nudges, { nowMs: woken.timerAtMs! });
   const turn = after(woken, timerFires, computed(120_000));
   const stopsIt = cancels({ wake: woken.wakes[0]!.id, stopRunning: true });
   for (const others of [[], [receives('m2', { mode: 'queue' })]]) {
@@ -186,6 +189,7 @@ function liveThroughRollOvers(): void {
   }
   due(running, fails('ModelBusy'), recorded);
   due(running, fails('AgentUnavailable'), recorded, resumes());
+  due(running, fails('AgentUnavailable'), recorded, nudges);
   due(running, answers());
   due(running, fails('ModelBusy'), stops());
   due(running, asksFor('look'), stops());
