@@ -30,7 +30,9 @@ export const VARIABLES = {
   VIGIL_LEASE_MS: { path: ['worker', 'leaseMs'], parse: asNumber },
   VIGIL_FREEZE_MS: { path: ['worker', 'freezeMs'], parse: asNumber },
   VIGIL_SPARE_WORKER: { path: ['worker', 'spareWorker'], parse: asSwitch },
-  /** The whole section as JSON. */
+  VIGIL_SERVE_CHANNELS: { path: ['worker', 'serveChannels'], parse: asSwitch },
+  /** The whole sections as JSON. */
+  VIGIL_CHANNELS: { path: ['channels'], parse: asJson },
   VIGIL_LIVENESS: { path: ['liveness'], parse: asJson },
 } as const satisfies Record<string, Variable>;
 

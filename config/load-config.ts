@@ -1,9 +1,11 @@
 import { resolve } from 'node:path';
-import { NO_FILE, variable } from './environment.js';
+import { type Environment, NO_FILE, variable } from './environment.js';
 import { type ConfigSources, layersOf, resolveStore } from './layers.js';
 import type { LivenessConfig } from './liveness-schema.js';
+import type { WebhookChannel } from './channels-schema.js';
 import { settingsOf } from './settings.js';
 
+export type { WebhookChannel } from './channels-schema.js';
 export { ConfigError } from './config-error.js';
 
 /** Everything that Vigil takes from its surroundings. */
@@ -28,6 +30,11 @@ export interface Config {
   /** IANA zone of wakes that name none. */
   timeZone: string;
   logLevel: 'debug' | 'info' | 'warn' | 'error';
+  /** Whether this worker makes deliveries for the declared channels. */
+  serveChannels: boolean;
+  channels: Readonly<Record<string, WebhookChannel>>;
+  /** By channel; of those alone whose variable is set. */
+  channelSecrets: Readonly<Record<string, string>>;
   liveness: LivenessConfig;
 }
 
@@ -44,14 +51,15 @@ export interface ProviderKeys {
  * @throws ConfigError that lists every problem.
  */
 export function loadConfig(sources: ConfigSources): Config {
-  const { connection, store, agents, model, providers, timeZone, logLevel, worker, liveness } = settingsOf(
+  const { connection, store, agents, model, providers, timeZone, logLevel, worker, channels, liveness } = settingsOf(
     layersOf(sources),
   );
   const { environment, cwd } = sources;
   return Object.freeze({
     ...connection,
     ...worker,
-    ...{ model, timeZone, logLevel, liveness },
+    ...{ model, timeZone, logLevel, channels, liveness },
+    channelSecrets: secretsOf(channels, environment),
     store: resolveStore(cwd, store),
     agentFiles: agents.map((path) => resolve(cwd, path)),
     providers: {
@@ -64,7 +72,15 @@ export function loadConfig(sources: ConfigSources): Config {
   });
 }
 
-/** The variables that give another process the same configuration, whatever files it finds. API keys it inherits. */
+function secretsOf(channels: Config['channels'], environment: Environment): Record<string, string> {
+  const found = Object.entries(channels).map(([name, { secretVariable }]) => [
+    name,
+    variable(environment, secretVariable),
+  ]);
+  return Object.fromEntries(found.filter(([, secret]) => secret !== undefined)) as Record<string, string>;
+}
+
+/** The variables that give another process the same configuration, whatever files it finds. API keys and signing secrets it inherits. */
 export function toEnvironment(config: Config): Record<string, string> {
   const { openaiBaseUrl, anthropicBaseUrl } = config.providers;
   return {
@@ -80,6 +96,8 @@ export function toEnvironment(config: Config): Record<string, string> {
     VIGIL_LEASE_MS: String(config.leaseMs),
     VIGIL_FREEZE_MS: String(config.freezeMs),
     VIGIL_SPARE_WORKER: config.spareWorker ? 'on' : 'off',
+    VIGIL_SERVE_CHANNELS: config.serveChannels ? 'on' : 'off',
+    VIGIL_CHANNELS: JSON.stringify(config.channels),
     VIGIL_LIVENESS: JSON.stringify(config.liveness),
     ...(openaiBaseUrl === undefined ? {} : { OPENAI_BASE_URL: openaiBaseUrl }),
     ...(anthropicBaseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: anthropicBaseUrl }),

@@ -38,6 +38,8 @@ export interface MessageSignal {
   mode?: MessageMode;
   /** Recorded, but not shown to people: the turn's outcome is not announced. */
   silent?: boolean;
+  /** Where the outcome goes besides the journal; default: the session's channel. Such a message joins only a turn with the same one. */
+  channel?: string;
 }
 
 /** A message as the session keeps it. */
@@ -47,4 +49,5 @@ export interface Message {
   parts: Part[];
   mode: MessageMode;
   silent: boolean;
+  channel?: string;
 }

@@ -7,6 +7,9 @@ export const TASK_QUEUE = 'vigil';
 /** Where calls run that are under suspicion of killing their workers: alone. */
 export const apartQueue = (taskQueue: string): string => `${taskQueue}-apart`;
 
+/** Where deliveries of a channel wait for whoever serves it. */
+export const channelQueue = (channel: string): string => `channel-${channel}`;
+
 export const SIGNAL = { message: 'message', reminder: 'reminder' } as const;
 export const QUERY = { state: 'state' } as const;
 export const UPDATE = {

@@ -8,7 +8,7 @@ import { sayQueued } from './occurrences.js';
 import { notice, say } from './outbox.js';
 import { parseMessage } from './parse-message.js';
 import { findSeen, remember } from './seen-items.js';
-import type { QueuedItem, SeenItem, SessionState } from './state.js';
+import type { QueuedItem, SeenItem, SessionState, Turn } from './state.js';
 import { openCall } from './turns.js';
 
 /**
@@ -38,8 +38,13 @@ export function takeIn(state: SessionState, item: QueuedItem): SessionState {
   const accepted = remember(state, { id: message.id, contentHash: hash, fate: 'pending', turnId: null });
   // A new message is also the occasion to try a suspended session again: once, so never a loop.
   if (accepted.suspended) return { ...accepted, suspended: null, queue: [...accepted.queue, item] };
-  const joins = accepted.turn && message.mode === 'steer' && !accepted.draining;
+  const joins = accepted.turn && message.mode === 'steer' && !accepted.draining && isSameWay(accepted.turn, message);
   return joins ? steer(accepted, item) : enqueue(accepted, item);
+}
+
+/** Whoever wants the answer elsewhere would not get it from this turn. */
+function isSameWay(turn: Turn, { channel }: Message): boolean {
+  return channel === undefined || channel === turn.channel;
 }
 
 function answerRepeat(state: SessionState, first: SeenItem, hash: string): SessionState {

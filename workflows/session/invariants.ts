@@ -150,8 +150,8 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   },
 
   'waiting for capacity costs nothing else': ({ before, event, after }) => {
-    if (!('failure' in event) || event.failure.type !== 'ScheduleToStartTimeout' || event.failure.attempt !== 1)
-      return true;
+    if (event.kind !== 'modelFailed' && event.kind !== 'toolFailed') return true;
+    if (event.failure.type !== 'ScheduleToStartTimeout' || event.failure.attempt !== 1) return true;
     if (before.turn?.id !== after.turn?.id || !before.turn || !after.turn) return true;
     const { capacityWaitMs: _, ...costs } = after.turn.used;
     return Object.entries(costs).every(([budget, used]) => before.turn!.used[budget as keyof typeof costs] === used);

@@ -1,3 +1,4 @@
+import { CHANNEL_NAME_RULE, isChannelName } from '../../protocol/channels.js';
 import { RESERVED_ID_PREFIXES } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import type { Message, Part } from '../../protocol/messages.js';
@@ -10,7 +11,7 @@ const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 export function parseMessage(payload: unknown): Message | { problem: string } {
   if (!isRecord(payload)) return { problem: 'a message must be an object like {"id":"m1","text":"hello"}' };
   if ('undecodable' in payload) return { problem: `the payload cannot be decoded: ${String(payload['undecodable'])}` };
-  const { id, text, parts, mode, silent } = payload;
+  const { id, text, parts, mode, silent, channel } = payload;
   if (typeof id !== 'string' || id.length === 0 || id.length > LIMITS.idChars) {
     return { problem: `a message needs an "id" of 1 to ${LIMITS.idChars} characters` };
   }
@@ -25,9 +26,13 @@ export function parseMessage(payload: unknown): Message | { problem: string } {
   if (silent !== undefined && typeof silent !== 'boolean') {
     return { problem: `message "${id}": "silent" must be true or false` };
   }
+  if (channel !== undefined && !isChannelName(channel)) {
+    return { problem: `message "${id}": "channel" ${CHANNEL_NAME_RULE}` };
+  }
   const read = readParts(text, parts);
   if ('problem' in read) return { problem: `message "${id}": ${read.problem}` };
-  return { kind: 'message', id, parts: read.parts, mode: mode ?? 'steer', silent: silent ?? false };
+  const route = channel === undefined ? {} : { channel };
+  return { kind: 'message', id, parts: read.parts, mode: mode ?? 'steer', silent: silent ?? false, ...route };
 }
 
 function readParts(text: unknown, parts: unknown): { parts: Part[] } | { problem: string } {
@@ -88,7 +93,7 @@ export const isBlobReference = (ref: string): boolean => BLOB.test(ref);
 function isRecord(value: unknown): value is Record<string, unknown> & { [K in MessageField]?: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-type MessageField = 'id' | 'text' | 'parts' | 'mode' | 'silent' | 'kind' | 'ref' | 'mediaType' | 'name';
+type MessageField = 'id' | 'text' | 'parts' | 'mode' | 'silent' | 'channel' | 'kind' | 'ref' | 'mediaType' | 'name';
 
 /** Bytes of a string as UTF-8, without an encoder: the workflow sandbox need not have one. */
 export function utf8Length(text: string): number {

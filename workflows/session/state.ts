@@ -1,4 +1,5 @@
 import type { AppendItem, CallModelInput, RecordInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
+import type { Delivery, Undelivered } from '../../protocol/channels.js';
 import type { Fate, ItemRecord, OutcomeKind, TurnSource } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, type Profile, type Stall } from '../../protocol/liveness.js';
 import type { FailureType } from '../../protocol/failures.js';
@@ -46,7 +47,7 @@ export interface SessionState {
   /** Outcomes and fates that no activity has taken yet. */
   unrecorded: { outcomes: TurnOutcome[]; items: ItemRecord[] };
   /** What the `record` activity in flight was given; `null` when none is. */
-  recording: Pick<RecordInput, 'outputs' | 'outcomes' | 'items' | 'drain'> | null;
+  recording: Pick<RecordInput, 'outputs' | 'outcomes' | 'items' | 'drain' | 'undelivered'> | null;
   head: string | null;
   /** Newest item ids, for dedupe without the store; every pending item is among them. */
   seen: SeenItem[];
@@ -64,6 +65,12 @@ export interface SessionState {
   computing: FireRequest[];
   /** Occurrences on their way to sessions of their own. */
   starting: SessionStart[];
+  /** Where outcomes go besides the journal, unless what opens the turn says otherwise. */
+  channel: string | null;
+  /** On their way to their channels, the oldest first. */
+  deliveries: PendingDelivery[];
+  /** What channels did not take, and no activity has taken yet. */
+  undelivered: Undelivered[];
   /** Nothing starts any more; the workflow ends as soon as everything is recorded. */
   closed: boolean;
   /** Instant that the one timer is armed for. */
@@ -110,6 +117,7 @@ export interface WakeSettings {
   maxLatenessMs: number | null;
   jitterMs: number;
   target: WakeTarget;
+  channel: string | null;
 }
 
 export interface RemovedKey {
@@ -133,6 +141,13 @@ export interface WakeDraft {
   askedAtMs: number;
 }
 
+export interface PendingDelivery extends Delivery {
+  /** When it was first handed over, in milliseconds since the epoch. */
+  sinceMs: number | null;
+  /** An activity of this run has it. */
+  isOut: boolean;
+}
+
 export interface SessionStart {
   /** The key of the occurrence. */
   key: string;
@@ -151,6 +166,8 @@ export interface Turn {
   id: string;
   source: TurnSource;
   silent: boolean;
+  /** Where its outcome goes besides the journal. */
+  channel?: string;
   startedAtMs: number;
   /** What a failed start puts back into the queue. */
   opener: QueuedItem;
@@ -221,9 +238,15 @@ export interface ToolStep extends ToolCallRef {
   isApart?: true;
 }
 
-export function openSession(input: { sessionId: string; chain: string; agent: string }): SessionState {
+export function openSession(input: {
+  sessionId: string;
+  chain: string;
+  agent: string;
+  channel?: string | null;
+}): SessionState {
   return {
     version: 1,
+    ...NOTHING_OF_CHANNELS,
     ...input,
     profile: DEFAULT_PROFILE,
     model: null,
@@ -250,13 +273,20 @@ export function openSession(input: { sessionId: string; chain: string; agent: st
 
 const NOTHING_OF_WAKES = { wakes: [], wakeCount: 0, removedKeys: [], computing: [], starting: [], closed: false };
 
-type Later = 'draining' | 'drainChanges' | keyof typeof NOTHING_OF_WAKES;
+const NOTHING_OF_CHANNELS = { channel: null, deliveries: [], undelivered: [] };
+
+type Later = 'draining' | 'drainChanges' | keyof typeof NOTHING_OF_WAKES | keyof typeof NOTHING_OF_CHANNELS;
+type StoredWake = Omit<Wake, 'channel'> & Partial<Pick<Wake, 'channel'>>;
 type StoredTurn = Omit<Turn, LaterOfTurn | 'used'> &
   Partial<Pick<Turn, LaterOfTurn>> & { used: Omit<Turn['used'], LaterUsed> & Partial<Turn['used']> };
 type LaterOfTurn = 'failedLinks' | 'capacityWaitedUntilMs';
 type LaterUsed = 'capacityWaitMs';
 export type StoredState = Omit<SessionState, Later | 'turn' | 'profile'> &
-  Partial<Pick<SessionState, Later>> & { turn: StoredTurn | null; profile: Partial<Profile> };
+  Partial<Omit<Pick<SessionState, Later>, 'wakes'>> & {
+    turn: StoredTurn | null;
+    profile: Partial<Profile>;
+    wakes?: StoredWake[];
+  };
 
 /** Reads a state that any version wrote: fields that came later have the value that nothing had happened to. */
 export function upgradeState(stored: StoredState): SessionState {
@@ -264,7 +294,9 @@ export function upgradeState(stored: StoredState): SessionState {
     draining: false,
     drainChanges: { made: 0, told: 0 },
     ...NOTHING_OF_WAKES,
+    ...NOTHING_OF_CHANNELS,
     ...stored,
+    wakes: (stored.wakes ?? []).map((wake) => ({ channel: null, ...wake })),
     turn: stored.turn && upgradeTurn(stored.turn),
     profile: { ...DEFAULT_PROFILE, ...stored.profile },
   };

@@ -2,6 +2,7 @@ import { SIGNAL } from '../../protocol/names.js';
 import type { TurnProgress } from '../../protocol/view.js';
 import { advance } from './advance.js';
 import { onCloseRequested } from './close.js';
+import { onDeliveryEnded, recallDeliveries } from './deliveries.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import type { CallFailure, Moment, SessionEvent } from './events.js';
@@ -28,7 +29,7 @@ export function transition(state: SessionState, event: SessionEvent, moment: Mom
 function apply(state: SessionState, event: SessionEvent, moment: Moment): Change {
   switch (event.kind) {
     case 'opened':
-      return unchanged(state);
+      return unchanged(recallDeliveries(state));
     case 'signalReceived':
       return unchanged(
         event.name === SIGNAL.reminder
@@ -74,6 +75,8 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return onFiresComputed(state, event.id, event.result);
     case 'sessionStarted':
       return unchanged(onSessionStarted(state, event.key, event.problem));
+    case 'deliveryEnded':
+      return unchanged(onDeliveryEnded(state, event));
     default:
       return event satisfies never;
   }

@@ -79,9 +79,11 @@ export function countFailures(state: SessionState, wakeId: string, next: (failur
 export function toWakeView(state: SessionState, wake: Wake): WakeView {
   const pending = pendingOf(state, wake.id);
   const source = (key: string): TurnSource => ({ kind: 'wake', key });
-  const { id, key, zone, fires, target, missed, maxLatenessMs, jitterMs, expiresAtMs, createdAtMs, counts } = wake;
+  const { id, key, zone, fires, target, channel, missed, maxLatenessMs, jitterMs } = wake;
+  const { expiresAtMs, createdAtMs, counts } = wake;
   return {
-    ...{ id, key, zone, fires, target, missed, maxLatenessMs, jitterMs, expiresAtMs, createdAtMs, counts },
+    ...{ id, key, zone, fires, target, channel, missed, maxLatenessMs, jitterMs },
+    ...{ expiresAtMs, createdAtMs, counts },
     kind: wake.schedule.kind,
     schedule: inWords(wake.schedule),
     state: wake.disabled === null ? 'active' : 'disabled',
