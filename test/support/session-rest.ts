@@ -41,7 +41,7 @@ function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSe
     return [
       ...(endings === times ? [] : [`message ${id} was accepted ${times} times and ended ${endings} times`]),
       ...(fate !== 'pending' ? [] : [`the store does not know what became of message ${id}`]),
-      ...(told > 0 && told <= times
+      ...((told > 0 || fate === 'refused') && told <= times
         ? []
         : [`message ${id} was accepted ${times} times and told ${told} times where it went`]),
       ...(fate !== 'steered' || joins.has(id) ? [] : [`message ${id} joined a turn and was not told so`]),
