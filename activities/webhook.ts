@@ -30,9 +30,18 @@ export function createWebhook(
       'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
       'webhook-signature': signer.sign(delivery.id, now, body),
     };
-    const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const limit = AbortSignal.timeout(timeoutMs);
     // A redirect would take what is signed for one address to another, so none is followed.
-    return post(url, { method: 'POST', headers, body, redirect: 'manual', signal: until });
+    const request = {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, limit]),
+    } as const;
+    const ended = await post(url, request);
+    const isLate = limit.aborted && ended.kind === 'failed';
+    return isLate ? { kind: 'failed', problem: `the receiver did not answer within ${timeoutMs} ms` } : ended;
   };
   return { attempt, timeoutMs, retryMs, giveUpAfterMs };
 }
@@ -60,7 +69,6 @@ async function post(url: string, request: NonNullable<Parameters<typeof fetch>[1
 /** The message of what is at the bottom: `fetch failed` says nothing. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return 'the receiver did not answer in time';
   return error.cause instanceof Error ? causeOf(error.cause) : error.message || error.name;
 }
 

@@ -13,7 +13,20 @@ export function problemsAtRest(session: SimulatedSession): string[] {
 }
 
 function leftovers({ state }: SimulatedSession): string[] {
-  const { turn, suspended, queue, outbox, recording, unrecorded, timerAtMs, wakes, computing, starting, deliveries, undelivered } = state;
+  const {
+    turn,
+    suspended,
+    queue,
+    outbox,
+    recording,
+    unrecorded,
+    timerAtMs,
+    wakes,
+    computing,
+    starting,
+    deliveries,
+    undelivered,
+  } = state;
   // Nothing follows that could take over what the last turn of a closed session left.
   const carried = state.closed ? [] : state.carried;
   const ofWakes = { wakes, computing, starting, deliveries, undelivered };

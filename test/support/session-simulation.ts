@@ -125,7 +125,16 @@ export class SimulatedSession {
       },
       ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
       ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, lackCapacity: 3, close: this.closeWeight },
-      ...{ scheduleWake: 3, editWake: 2, cancelWake: 2, remind: 3, jump: 2, computeFires: 15, startSession: 5, deliver: 6 },
+      ...{
+        scheduleWake: 3,
+        editWake: 2,
+        cancelWake: 2,
+        remind: 3,
+        jump: 2,
+        computeFires: 15,
+        startSession: 5,
+        deliver: 6,
+      },
     });
     this.actions[action]();
   }

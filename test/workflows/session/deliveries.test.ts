@@ -119,7 +119,10 @@ describe('where an outcome goes', () => {
     const channelOf = (by: object) => effectOf(when(running, schedules({ ...wake, by })), 'computeFires').input.channel;
     expect(channelOf({ rank: 'agent' })).toBe('hook');
     expect(channelOf({ rank: 'person' })).toBeUndefined();
-    const plain = effectOf(when(aSession(receives('m1')), schedules({ ...wake, by: { rank: 'agent' } })), 'computeFires');
+    const plain = effectOf(
+      when(aSession(receives('m1')), schedules({ ...wake, by: { rank: 'agent' } })),
+      'computeFires',
+    );
     expect(plain.input.channel).toBeUndefined();
   });
 
@@ -238,7 +241,10 @@ test('too many that wait are dead letters at once', () => {
 });
 
 test('a suspended session tells the channel of the turn that it stands still, too', () => {
-  const suspended = when(aSession(receives('m1', { channel: 'hook' })), fails('AgentUnavailable', { message: 'no agent' }));
+  const suspended = when(
+    aSession(receives('m1', { channel: 'hook' })),
+    fails('AgentUnavailable', { message: 'no agent' }),
+  );
   expect(effectOf(suspended, 'deliver').input).toEqual({
     ...{ sessionId: 'acme/s1', channel: 'hook', subject: `${TURN}.1.1/suspended`, part: 'notice' },
     notice: { code: 'session_suspended', message: 'no agent' },
