@@ -5,6 +5,21 @@ export class AgentUnavailableError extends Error {
   override name = 'AgentUnavailableError';
 }
 
+/** The turn's outcome is to go to a channel that this worker's configuration does not declare. */
+export class ChannelUndeclaredError extends Error {
+  override name = 'ChannelUndeclaredError';
+  constructor(name: string, declared: ReadonlySet<string>) {
+    super(problemOfChannel(name, declared)!);
+  }
+}
+
+/** What is wrong with naming this channel, and what to do; `null` when it is declared. */
+export function problemOfChannel(name: string, declared: ReadonlySet<string>): string | null {
+  if (declared.has(name)) return null;
+  const known = declared.size === 0 ? 'no channel' : `only ${[...declared].join(', ')}`;
+  return `channel "${name}" is not declared: the configuration of the workers has ${known}; add it under "channels"`;
+}
+
 /** The session scheduled this call by settings that are no longer the agent's. */
 export class ProfileChangedError extends Error {
   override name = 'ProfileChangedError';

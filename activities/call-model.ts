@@ -22,7 +22,7 @@ import {
   type TryEnd,
 } from '../store/session-store.js';
 import type { AccountGates } from './account-gates.js';
-import { AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
+import { AgentUnavailableError, ChannelUndeclaredError, ProfileChangedError } from './activity-errors.js';
 import type { Agent } from './agents.js';
 import { isRefusal, toFailure } from './classify-error.js';
 import type { ClosedCallWatch } from './closed-call-watch.js';
@@ -143,7 +143,7 @@ class ModelTry {
   }
 
   private requireAgent(): Agent {
-    const { agent: name, profileVersion: version, sessionId } = this.input;
+    const { agent: name, profileVersion: version, sessionId, channel } = this.input;
     const agent = this.dependencies.agents.get(name);
     if (!agent) {
       const known = [...this.dependencies.agents.keys()].join(', ');
@@ -152,6 +152,8 @@ class ModelTry {
       );
     }
     if (version !== profileVersion(agent.profile)) throw new ProfileChangedError(agent.profile);
+    const { channels } = this.dependencies;
+    if (channel !== undefined && !channels.has(channel)) throw new ChannelUndeclaredError(channel, channels);
     return agent;
   }
 

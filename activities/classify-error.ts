@@ -18,7 +18,12 @@ import {
   StoreUnavailableError,
   TranscriptMissingError,
 } from '../store/session-store.js';
-import { AccountBusyError, AgentUnavailableError, ProfileChangedError } from './activity-errors.js';
+import {
+  AccountBusyError,
+  AgentUnavailableError,
+  ChannelUndeclaredError,
+  ProfileChangedError,
+} from './activity-errors.js';
 import { StreamBrokenError } from './finish-table.js';
 import { ModelSpecError, withoutSecrets } from './models.js';
 import { PromptError } from './prompt.js';
@@ -96,6 +101,7 @@ function classify(error: unknown): Verdict {
   if (error instanceof StoreUnavailableError) return { type: 'StoreUnavailable', message };
   if (error instanceof TranscriptMissingError) return { type: 'TranscriptMissing', message };
   if (error instanceof AgentUnavailableError) return { type: 'AgentUnavailable', message };
+  if (error instanceof ChannelUndeclaredError) return { type: 'ChannelUndeclared', message };
   if (error instanceof ProfileChangedError) return { type: 'ProfileChanged', message, profile: error.profile };
   if (error instanceof AccountBusyError) return { type: 'ModelBusy', message, retryAfterMs: error.retryAfterMs };
   if (error instanceof StreamBrokenError) return { type: 'StreamBroken', message };

@@ -1,7 +1,12 @@
 import { Cron } from 'croner';
 import { LIMITS } from '../protocol/limits.js';
 import type { ComputedFires, ComputeFiresInput, Fire, TimedSchedule } from '../protocol/wakes.js';
+import { problemOfChannel } from './activity-errors.js';
+import type { Dependencies } from './dependencies.js';
 import { formatInstant, isZone, offsetMs, toInstantMs } from './time-zone.js';
+
+/** What this worker is configured with. */
+type Known = Pick<Dependencies, 'defaultZone' | 'channels'>;
 
 /** Missed due times are counted one by one up to here. */
 const MISSED_LIMIT = 1_000;
@@ -10,12 +15,14 @@ const MISSED_LIMIT = 1_000;
  * The `computeFires` activity: next due times, by this host's time-zone data. Pure but for that data; never throws, because what cannot
  * be computed now cannot be computed by asking again.
  */
-export function computeFires(input: ComputeFiresInput, defaultZone: string): ComputedFires {
+export function computeFires(input: ComputeFiresInput, { defaultZone, channels }: Known): ComputedFires {
   const { schedule, afterMs, count, missedSinceMs } = input;
   const zone = input.zone ?? defaultZone;
   if (!isZone(zone)) {
     return { kind: 'error', problem: `"${zone}" is not a time zone; give an IANA name like "Europe/Paris"` };
   }
+  const problem = input.channel === undefined ? null : problemOfChannel(input.channel, channels);
+  if (problem !== null) return { kind: 'error', problem };
   try {
     const horizonMs = afterMs + LIMITS.wakeHorizonMs;
     const next = dueTimes(schedule, zone, afterMs);

@@ -9,6 +9,8 @@ export interface Dependencies {
   agents: ReadonlyMap<string, Agent>;
   /** The model at a place of the agent's chain. @throws ModelSpecError when it cannot be used. */
   modelOf(definition: AgentDefinition, link: number): LanguageModelV3;
+  /** Channels that the configuration declares. */
+  channels: ReadonlySet<string>;
   /** IANA zone of wakes that name none. */
   defaultZone: string;
   /** Names this worker process in the registry of running tries. */

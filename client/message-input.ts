@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { CHANNEL_NAME_RULE, isChannelName } from '../protocol/channels.js';
 import { LIMITS } from '../protocol/limits.js';
 import type { MessageMode, MessageSignal, Part, StoredTextPart, TextPart } from '../protocol/messages.js';
 import type { WakePrompt } from '../protocol/wakes.js';
@@ -16,6 +17,8 @@ export interface MessageInput {
   attachments?: Attachment[];
   mode?: MessageMode;
   silent?: boolean;
+  /** A channel that the outcome goes to besides the journal; the workers' configuration must declare it. */
+  channel?: string;
 }
 
 /** An image or a file, by content or by address; at most 20 MiB. */
@@ -30,6 +33,8 @@ export type Attachment = { kind: 'image' | 'file'; mediaType: string; name?: str
 export async function toSignal(input: MessageInput, store: Pick<SessionStore, 'putBlob'>): Promise<MessageSignal> {
   const id = input.id ?? randomUUID();
   if (id === '' || id.length > LIMITS.idChars) throw invalid(`a message id has 1 to ${LIMITS.idChars} characters`);
+  if (input.channel !== undefined && !isChannelName(input.channel))
+    throw invalid(`a channel's name ${CHANNEL_NAME_RULE}`);
   const attachments = input.attachments ?? [];
   if (attachments.length >= LIMITS.partsPerMessage)
     throw invalid(`a message has at most ${LIMITS.partsPerMessage} parts`);
@@ -41,6 +46,7 @@ export async function toSignal(input: MessageInput, store: Pick<SessionStore, 'p
     parts,
     ...(input.mode === undefined ? {} : { mode: input.mode }),
     ...(input.silent === undefined ? {} : { silent: input.silent }),
+    ...(input.channel === undefined ? {} : { channel: input.channel }),
   };
 }
 

@@ -8,7 +8,9 @@ export function schemaText(): string {
 
 /** A row for each setting. What agents and models may say of themselves is the same as the defaults, and left out. */
 export function settingsTable(): string {
-  const knobs = knobsOf(configFileSchema()).filter(({ path }) => !path.includes('*') && !path.includes('$schema'));
+  const knobs = knobsOf(configFileSchema()).filter(
+    ({ path }) => (!path.includes('*') || path[0] === 'channels') && !path.includes('$schema'),
+  );
   const rows = knobs.map(({ path, schema }) => [
     `\`${path.join('.')}\``,
     schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``,

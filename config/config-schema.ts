@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { TASK_QUEUE } from '../protocol/names.js';
+import { CHANNELS, holdsPassword } from './channels-schema.js';
 import { LIVENESS, wholeNumber } from './liveness-schema.js';
 
 const LONGEST_MS = 3_600_000;
@@ -39,6 +40,10 @@ const WORKER = z.strictObject({
     .boolean('must be true or false (in the environment, on or off)')
     .default(true)
     .describe('Keep a second worker process loaded: costs about 150 MB, and saves 1 to 2 seconds of each recovery.'),
+  serveChannels: z
+    .boolean('must be true or false (in the environment, on or off)')
+    .default(true)
+    .describe('Make deliveries for the declared channels. Without it, other workers must.'),
 });
 
 const REMINDERS = z.strictObject({
@@ -68,6 +73,7 @@ export const SETTINGS = z.strictObject({
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('What workers log.'),
   worker: WORKER.prefault({}).describe('Worker processes and their supervisors.'),
   reminders: REMINDERS.prefault({}).describe('Reminders that are sent to sessions from outside.'),
+  channels: CHANNELS,
   liveness: LIVENESS.prefault({}).describe('When silence counts as a stall, and what bounds a turn.'),
 });
 
@@ -125,11 +131,4 @@ function isTimeZone(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Whether an address carries a user's name or password. */
-export function holdsPassword(address: string): boolean {
-  if (!URL.canParse(address)) return false;
-  const { username, password } = new URL(address);
-  return username !== '' || password !== '';
 }

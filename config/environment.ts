@@ -31,7 +31,9 @@ export const VARIABLES = {
   VIGIL_FREEZE_MS: { path: ['worker', 'freezeMs'], parse: asNumber },
   VIGIL_SPARE_WORKER: { path: ['worker', 'spareWorker'], parse: asSwitch },
   VIGIL_REMINDER_OBSERVE_MS: { path: ['reminders', 'observeMs'], parse: asNumber },
-  /** The whole section as JSON. */
+  VIGIL_SERVE_CHANNELS: { path: ['worker', 'serveChannels'], parse: asSwitch },
+  /** The whole sections as JSON. */
+  VIGIL_CHANNELS: { path: ['channels'], parse: asJson },
   VIGIL_LIVENESS: { path: ['liveness'], parse: asJson },
 } as const satisfies Record<string, Variable>;
 

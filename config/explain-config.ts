@@ -22,6 +22,7 @@ export function explainConfig(sources: ConfigSources): ExplainedSetting[] {
   const known = knobsOf(configFileSchema()).filter(({ path }) => path.length > 1 || path[0]! in settings);
   const always = known.filter(({ path }) => !path.includes('*'));
   const named = pathsOf(settings.liveness, ['liveness']).filter(([, section]) => /^(agents|models)$/.test(section!));
+  const declared = pathsOf(settings.channels, ['channels']);
   const explain = (path: readonly string[], byDefault: unknown): ExplainedSetting => ({
     path: path.join('.'),
     value: withoutPassword(valueAt(settings, path) ?? byDefault ?? null),
@@ -29,7 +30,7 @@ export function explainConfig(sources: ConfigSources): ExplainedSetting[] {
   });
   return [
     ...always.map(({ path, schema }) => explain(path, schema.default)),
-    ...named.map((path) => explain(path, null)),
+    ...[...declared, ...named].map((path) => explain(path, null)),
   ];
 }
 

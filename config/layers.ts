@@ -1,7 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError } from './config-error.js';
-import { CONFIG_FILE, holdsPassword, SETTINGS } from './config-schema.js';
+import { holdsPassword } from './channels-schema.js';
+import { CONFIG_FILE, SETTINGS } from './config-schema.js';
 import { documentOf, type Environment, variableAt } from './environment.js';
 import type { Instance } from './instance.js';
 import { type Label, problemsOf } from './setting-problems.js';

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path';
-import { NO_FILE, variable } from './environment.js';
+import { type Environment, NO_FILE, variable } from './environment.js';
 import { type ConfigSources, layersOf, resolveStore } from './layers.js';
 import type { LivenessConfig } from './liveness-schema.js';
+import type { WebhookChannel } from './channels-schema.js';
 import { settingsOf } from './settings.js';
 
+export type { WebhookChannel } from './channels-schema.js';
 export { ConfigError } from './config-error.js';
 
 /** Everything that Vigil takes from its surroundings. */
@@ -30,6 +32,11 @@ export interface Config {
   logLevel: 'debug' | 'info' | 'warn' | 'error';
   /** Milliseconds without progress of its session after which a reminder counts as not observed. */
   observeMs: number;
+  /** Whether this worker makes deliveries for the declared channels. */
+  serveChannels: boolean;
+  channels: Readonly<Record<string, WebhookChannel>>;
+  /** By channel; of those alone whose variable is set. */
+  channelSecrets: Readonly<Record<string, string>>;
   liveness: LivenessConfig;
 }
 
@@ -46,15 +53,15 @@ export interface ProviderKeys {
  * @throws ConfigError that lists every problem.
  */
 export function loadConfig(sources: ConfigSources): Config {
-  const { connection, store, agents, model, providers, timeZone, logLevel, worker, reminders, liveness } = settingsOf(
-    layersOf(sources),
-  );
+  const { connection, store, agents, model, providers, timeZone, logLevel, worker, reminders, channels, liveness } =
+    settingsOf(layersOf(sources));
   const { environment, cwd } = sources;
   return Object.freeze({
     ...connection,
     ...worker,
     ...reminders,
-    ...{ model, timeZone, logLevel, liveness },
+    ...{ model, timeZone, logLevel, channels, liveness },
+    channelSecrets: secretsOf(channels, environment),
     store: resolveStore(cwd, store),
     agentFiles: agents.map((path) => resolve(cwd, path)),
     providers: {
@@ -67,7 +74,15 @@ export function loadConfig(sources: ConfigSources): Config {
   });
 }
 
-/** The variables that give another process the same configuration, whatever files it finds. API keys it inherits. */
+function secretsOf(channels: Config['channels'], environment: Environment): Record<string, string> {
+  const found = Object.entries(channels).map(([name, { secretVariable }]) => [
+    name,
+    variable(environment, secretVariable),
+  ]);
+  return Object.fromEntries(found.filter(([, secret]) => secret !== undefined)) as Record<string, string>;
+}
+
+/** The variables that give another process the same configuration, whatever files it finds. API keys and signing secrets it inherits. */
 export function toEnvironment(config: Config): Record<string, string> {
   const { openaiBaseUrl, anthropicBaseUrl } = config.providers;
   return {
@@ -84,6 +99,8 @@ export function toEnvironment(config: Config): Record<string, string> {
     VIGIL_FREEZE_MS: String(config.freezeMs),
     VIGIL_SPARE_WORKER: config.spareWorker ? 'on' : 'off',
     VIGIL_REMINDER_OBSERVE_MS: String(config.observeMs),
+    VIGIL_SERVE_CHANNELS: config.serveChannels ? 'on' : 'off',
+    VIGIL_CHANNELS: JSON.stringify(config.channels),
     VIGIL_LIVENESS: JSON.stringify(config.liveness),
     ...(openaiBaseUrl === undefined ? {} : { OPENAI_BASE_URL: openaiBaseUrl }),
     ...(anthropicBaseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: anthropicBaseUrl }),

@@ -1,3 +1,4 @@
+import type { Undelivered } from './channels.js';
 import type { ItemRecord, OutcomeKind, TurnSource } from './fates.js';
 import type { Part } from './messages.js';
 import type { Stall } from './liveness.js';
@@ -40,6 +41,8 @@ export interface CallModelInput {
   /** Place in the agent's chain of models; absent = the first. */
   link?: number;
   settlement: Settlement;
+  /** With a turn's first call: where its outcome is to go. A worker that does not know the channel refuses the turn. */
+  channel?: string;
 }
 
 /** What the session knows of the turn, so that the call that turns out to be its last one can record its outcome itself. */
@@ -127,6 +130,8 @@ export interface RecordInput {
   items: ItemRecord[];
   /** Whether the session drains, when that changed; `change` numbers the changes of a chain, so that the newest stands. */
   drain?: { isDraining: boolean; change: number };
+  /** What no channel has taken. */
+  undelivered?: Undelivered[];
 }
 
 export interface TryRef extends TryNumber {

@@ -21,6 +21,8 @@ export const FAILURE_TYPES = [
   'SessionDraining',
   /** The session was closed; what writes to it later does not open it again. */
   'SessionClosed',
+  /** No configuration of this worker declares the channel that the turn's outcome is to go to. */
+  'ChannelUndeclared',
   /** A newer try of the same call exists, or the call is closed. */
   'StaleTry',
   /** The session assumed another profile than this worker's; carries the profile. */

@@ -47,7 +47,8 @@ export type Disposition =
   | { kind: 'refused'; reason: RefusalReason; message: string }
   | { kind: 'duplicate'; fate: Fate | 'pending'; turnId: string | null; contentDiffers: boolean };
 
-export type RefusalReason = 'queue_full' | 'session_suspended' | 'session_busy' | 'session_closed';
+export type RefusalReason =
+  'queue_full' | 'session_suspended' | 'session_busy' | 'session_closed' | 'channel_undeclared';
 
 /** What is known of an item: for a client that asks again, and for a repeat of the item. */
 export interface ItemRecord {

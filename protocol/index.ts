@@ -1,5 +1,6 @@
 export * from './accumulate.js';
 export * from './calls.js';
+export * from './channels.js';
 export * from './fates.js';
 export * from './failures.js';
 export * from './limits.js';

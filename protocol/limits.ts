@@ -5,6 +5,7 @@ export const LIMITS = {
   /** Characters of a message, reminder or tool-call id. */
   idChars: 200,
   agentNameChars: 64,
+  channelNameChars: 64,
   /** Characters of a session's name (the part after the tenant). */
   sessionNameChars: 100,
   /** UTF-8 bytes of text that may cross history inline; longer text is stored first and signalled by reference. */
@@ -45,6 +46,10 @@ export const LIMITS = {
   selfMadeFires: 50,
   /** Keys of removed wakes that a session remembers with who removed them; the oldest is forgotten, and the answer says so. */
   removedWakeKeys: 100,
+  /** Deliveries of one session that wait for their channels; further ones are dead letters at once. */
+  deliveriesOnTheirWay: 100,
+  /** UTF-8 bytes of text in one webhook; more of it is cut, which is told. */
+  webhookTextBytes: 256 * 1024,
   /** Characters of an error message that enters history or the journal. */
   reasonChars: 2_000,
 } as const;

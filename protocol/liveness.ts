@@ -92,6 +92,10 @@ export const TURN_LIMITS = {
     ...{ default: 30 * 60_000, least: 1_000, most: 24 * 60 * 60_000 },
     description: 'Milliseconds that one turn may wait for workers to take its calls.',
   },
+  channelWaitMs: {
+    ...{ default: 60_000, least: 1_000, most: 24 * 60 * 60_000 },
+    description: 'Milliseconds that the outcome of a turn may wait for a worker that serves its channel.',
+  },
 } as const satisfies Record<string, Knob>;
 
 export type TurnLimits = { [Name in keyof typeof TURN_LIMITS]: number };
@@ -160,12 +164,13 @@ export function profileVersion(profile: Profile): string {
 }
 
 /** Knobs that came later count only where they are used: sessions know the other profiles by their older versions. */
-function laterKnobs({ scheduleToStartMs, capacityWaitPerTurnMs, links = [] }: Profile): string[] {
+function laterKnobs({ scheduleToStartMs, capacityWaitPerTurnMs, channelWaitMs, links = [] }: Profile): string[] {
   const isDefault =
     scheduleToStartMs === DEFAULT_PROFILE.scheduleToStartMs &&
     capacityWaitPerTurnMs === DEFAULT_PROFILE.capacityWaitPerTurnMs;
   return [
     ...(isDefault ? [] : [`capacity ${scheduleToStartMs},${capacityWaitPerTurnMs}`]),
+    ...(channelWaitMs === DEFAULT_PROFILE.channelWaitMs ? [] : [`channel ${channelWaitMs}`]),
     ...links.map((link) => `${link.model} ${budgetsText(link.budgetsMs)}`),
   ];
 }

@@ -40,6 +40,8 @@ export interface MessageSignal {
   silent?: boolean;
   /** A wake sends it, not a person: it never joins a turn, and its own is automation. A claim that can only lower what the turn may do. */
   isAutomated?: boolean;
+  /** Where the outcome goes besides the journal; default: the session's channel. Such a message joins only a turn with the same one. */
+  channel?: string;
 }
 
 /** A message as the session keeps it. */
@@ -50,4 +52,5 @@ export interface Message {
   mode: MessageMode;
   silent: boolean;
   isAutomated?: true;
+  channel?: string;
 }

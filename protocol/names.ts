@@ -7,6 +7,9 @@ export const TASK_QUEUE = 'vigil';
 /** Where calls run that are under suspicion of killing their workers: alone. */
 export const apartQueue = (taskQueue: string): string => `${taskQueue}-apart`;
 
+/** Where deliveries of a channel wait for whoever serves it. */
+export const channelQueue = (channel: string): string => `channel-${channel}`;
+
 /** `cancelWake` is for whoever finds no worker: kept, where the update of the same name waits for an answer. */
 export const SIGNAL = { message: 'message', reminder: 'reminder', cancelWake: 'cancelWake' } as const;
 export const QUERY = { state: 'state' } as const;

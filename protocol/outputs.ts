@@ -27,6 +27,8 @@ export type NoticeCode =
   | 'session_draining'
   | 'session_undrained'
   | 'session_closed'
+  | 'channel_not_registered'
+  | 'delivery_failed'
   | 'input_not_supported';
 
 interface OfTurn {

@@ -1,6 +1,8 @@
 /** Argument of the `session` workflow. Every field may be missing: plain Temporal tools may start a session too. */
 export interface SessionInput<State = unknown> {
   agent?: string;
+  /** Where outcomes go besides the journal, unless what opens the turn says otherwise. */
+  channel?: string;
   /** The state that the run before this one carried over. */
   state?: State;
 }

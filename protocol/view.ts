@@ -20,6 +20,10 @@ export interface SessionView {
   turns: number;
   usage: Usage;
   lastOutcome: { turnId: string; outcome: OutcomeKind; reason: string | null } | null;
+  /** Where outcomes go besides the journal, unless what opens the turn says otherwise. */
+  channel: string | null;
+  /** Deliveries that no channel has taken yet. */
+  deliveries: number;
   /** Outcomes that the store has not acknowledged yet. */
   unrecorded: number;
   /** Model of the last completed call. */

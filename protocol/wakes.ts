@@ -56,6 +56,8 @@ export interface WakeTerms {
   target?: WakeTarget;
   /** A due time is skipped when a message came within so many milliseconds before it, or is being answered. Default: never. */
   skipWhenActiveMs?: number;
+  /** Where outcomes of its turns go besides the journal. Default: that of the turn in which an agent schedules it, else the session's. */
+  channel?: string;
 }
 
 /** Argument of the `scheduleWake` update. */
@@ -152,6 +154,7 @@ export interface WakeView {
   /** Why it is disabled. */
   reason: string | null;
   target: WakeTarget;
+  channel: string | null;
   missed: MissedFireRule;
   maxLatenessMs: number | null;
   jitterMs: number;
@@ -182,6 +185,8 @@ export interface ReminderSignal {
   origin?: string;
   /** When the session has other work: `defer` waits for its turn, `refuse` leaves nothing behind. */
   onBusy?: 'defer' | 'refuse';
+  /** Where the outcome goes besides the journal; default: the session's channel. */
+  channel?: string;
 }
 
 /** Input of the `computeFires` activity. */
@@ -194,6 +199,8 @@ export interface ComputeFiresInput {
   count: number;
   /** Counts the due times after this one that are not after `afterMs`: they were missed. */
   missedSinceMs?: number;
+  /** A channel that the wake names: one that is not declared is an error. */
+  channel?: string;
 }
 
 /** A schedule that no longer depends on when it is read. */
@@ -216,5 +223,9 @@ export type ComputedFires =
 export interface StartSessionInput {
   sessionId: string;
   agent: string;
-  message: { id: string; parts: ({ kind: 'text'; text: string } | { kind: 'text'; ref: Reference })[] };
+  message: {
+    id: string;
+    parts: ({ kind: 'text'; text: string } | { kind: 'text'; ref: Reference })[];
+    channel?: string;
+  };
 }

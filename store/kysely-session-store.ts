@@ -1,10 +1,20 @@
 import type { RecordInput, TryRef } from '../protocol/calls.js';
+import type { DeliverInput } from '../protocol/channels.js';
 import type { Evidence } from '../protocol/liveness.js';
 import type { NewOutput } from '../protocol/outputs.js';
 import { closeGate, findGate, openGate } from './account-gates.js';
 import { getBlob, putBlob } from './blobs.js';
 import { findItem } from './claims.js';
 import { findClosed } from './closed-calls.js';
+import {
+  acceptDelivery,
+  claimDeliveries,
+  dropDelivery,
+  endDelivery,
+  findDelivery,
+  listDeliveries,
+  retryDelivery,
+} from './deliveries.js';
 import { dropLease, findLease, listLeases, renewLease, takeLease, takeOverLease } from './leases.js';
 import { countLoss, countSuspects } from './losses.js';
 import { newestMigration } from './migrations/migrate.js';
@@ -15,7 +25,10 @@ import { record } from './record.js';
 import type {
   BeginTool,
   BeginTry,
+  ClaimDeliveries,
   ClosingGate,
+  DeliveryQuery,
+  EndDelivery,
   FinishTool,
   FinishTry,
   LiveCall,
@@ -152,6 +165,34 @@ export class KyselySessionStore implements SessionStore {
 
   openGate(opening: { account: string; nowMs: number }) {
     return this.#data.write((tx) => openGate(tx, opening));
+  }
+
+  acceptDelivery(delivery: DeliverInput) {
+    return this.#data.write((tx) => acceptDelivery(tx, delivery, Date.now()));
+  }
+
+  claimDeliveries(claim: ClaimDeliveries) {
+    return this.#data.write((tx) => claimDeliveries(tx, claim));
+  }
+
+  endDelivery(ending: EndDelivery) {
+    return this.#data.write((tx) => endDelivery(tx, ending, Date.now()));
+  }
+
+  findDelivery(id: string) {
+    return this.#data.read((db) => findDelivery(db, id));
+  }
+
+  listDeliveries(query: DeliveryQuery) {
+    return this.#data.read((db) => listDeliveries(db, query));
+  }
+
+  retryDelivery(id: string) {
+    return this.#data.write((tx) => retryDelivery(tx, id, Date.now()));
+  }
+
+  dropDelivery(id: string) {
+    return this.#data.write((tx) => dropDelivery(tx, id, Date.now()));
   }
 
   schemaVersion() {

@@ -1,6 +1,7 @@
 import type { RecordInput, TurnOutcome } from '../protocol/calls.js';
 import type { ItemRecord } from '../protocol/fates.js';
 import { hasEnded } from './chains.js';
+import { addDeadLetters } from './deliveries.js';
 import { recordDrain } from './drains.js';
 import { endTurn } from './outcomes.js';
 import { saveSession } from './outputs.js';
@@ -15,6 +16,7 @@ export async function record(tx: Tx, input: RecordInput, nowMs: number): Promise
   const session = await enterSession(tx, input, nowMs);
   await recordItems(tx, input.sessionId, input.items);
   await recordDrain(tx, input);
+  await addDeadLetters(tx, input.sessionId, input.undelivered ?? [], nowMs);
   const ended: TurnOutcome[] = [];
   const outputs = [...input.outputs];
   for (const outcome of input.outcomes) {

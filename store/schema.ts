@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from 'kysely';
 import type { SessionStatus } from '../protocol/calls.js';
 import type { Fate, OutcomeKind } from '../protocol/fates.js';
 import type { Phase } from '../protocol/liveness.js';
+import type { DeliveryState } from './session-store.js';
 
 /**
  * The tables as the query layer sees them. Portable types only: text, whole numbers, bytes; truth values are 0 and 1; JSON is text.
@@ -21,6 +22,7 @@ export interface Schema {
   blobs: BlobsTable;
   leases: LeasesTable;
   account_gates: AccountGatesTable;
+  deliveries: DeliveriesTable;
 }
 
 export type Db = Kysely<Schema>;
@@ -189,6 +191,25 @@ export interface AccountGatesTable {
   until_ms: number;
   wait_ms: number;
   failures: number;
+}
+
+export interface DeliveriesTable {
+  id: string;
+  channel: string;
+  session_id: string;
+  subject: string;
+  part: 'outcome' | 'notice';
+  /** JSON of what to tell, with part `notice`. */
+  notice: string | null;
+  state: DeliveryState;
+  attempts: number;
+  /** Since when it is tried: anew after a retry by hand. */
+  since_ms: number;
+  /** While it is pending: when it may be tried next. */
+  due_ms: number;
+  /** Why the newest attempt did not deliver it. */
+  problem: string | null;
+  updated_at_ms: number;
 }
 
 /** Reads a JSON column. The cast is safe as far as only this layer writes these columns; migrations keep older rows readable. */

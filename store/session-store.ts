@@ -1,4 +1,5 @@
 import type { AppendItem, CallModelResult, RecordInput, SessionStatus, TryRef } from '../protocol/calls.js';
+import type { DeliverInput } from '../protocol/channels.js';
 import type { ItemRecord, OutcomeKind, TurnSource } from '../protocol/fates.js';
 import type { NewOutput, Output, OutputKind } from '../protocol/outputs.js';
 import type { Evidence, Phase, Stall } from '../protocol/liveness.js';
@@ -85,6 +86,23 @@ export interface SessionStore {
   closeGate(closing: ClosingGate): Promise<AccountGate>;
   /** The account answered: its gate is forgotten, unless it was closed anew since the answer was asked for. */
   openGate(opening: { account: string; nowMs: number }): Promise<void>;
+
+  /** A delivery for its channel to make, known from now on: a repeat changes nothing. */
+  acceptDelivery(delivery: DeliverInput): Promise<void>;
+  /**
+   * Deliveries of a channel that are due, the longest due first, each of them held: nobody else gets it before `holdMs` have passed, so one
+   * whose holder died is made again, under the same id. Each claim is an attempt.
+   */
+  claimDeliveries(claim: ClaimDeliveries): Promise<StoredDelivery[]>;
+  /** How a claimed attempt ended. Of an attempt that is not the newest, or of a delivery that ended meanwhile, nothing changes. */
+  endDelivery(ending: EndDelivery): Promise<void>;
+  findDelivery(id: string): Promise<StoredDelivery | null>;
+  /** Newest change first. */
+  listDeliveries(query: DeliveryQuery): Promise<StoredDelivery[]>;
+  /** By hand: a dead or dropped delivery is due at once, with all its time before it; a pending one is due at once. False when it is unknown or delivered. */
+  retryDelivery(id: string): Promise<boolean>;
+  /** By hand: it is not made any more. False when it is unknown or delivered. */
+  dropDelivery(id: string): Promise<boolean>;
 
   /** Name of the newest migration that the store has run. */
   schemaVersion(): Promise<string>;
@@ -257,6 +275,47 @@ export interface TakeOver {
   /** The counter's value that stood still. */
   renewals: number;
   by: string;
+}
+
+/** Milliseconds since the epoch by the clock of the caller; those of several machines agree within a few seconds. */
+export interface ClaimDeliveries {
+  channel: string;
+  nowMs: number;
+  holdMs: number;
+  limit: number;
+}
+
+export interface EndDelivery {
+  id: string;
+  /** Number of the attempt, as claimed. */
+  attempt: number;
+  end:
+    | { kind: 'delivered' }
+    /** `dueMs` is when to try again. */
+    | { kind: 'again'; problem: string; dueMs: number }
+    /** It is a dead letter, which its session's journal tells. */
+    | { kind: 'dead'; problem: string };
+}
+
+export interface DeliveryQuery {
+  limit: number;
+  channel?: string;
+  /** Default: all. */
+  states?: readonly DeliveryState[];
+}
+
+/** `dead` is a dead letter: it is not tried any more unless somebody asks for it. */
+export type DeliveryState = 'pending' | 'delivered' | 'dead' | 'dropped';
+
+export interface StoredDelivery extends DeliverInput {
+  /** The receiver's key for telling repeats: derived from session, subject and part. */
+  id: string;
+  state: DeliveryState;
+  attempts: number;
+  sinceMs: number;
+  dueMs: number;
+  problem: string | null;
+  updatedAtMs: number;
 }
 
 /** All sessions that use one account of a provider wait together. Times are milliseconds, by the clock of the worker that closed it. */

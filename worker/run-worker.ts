@@ -1,5 +1,6 @@
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { existsSync } from 'node:fs';
+import { type ChannelWorker, createChannelWorkers } from './channel-workers.js';
 import { checkModels } from './check-models.js';
 import { checkServer } from './check-server.js';
 import { createActivities } from '../activities/create-activities.js';
@@ -44,10 +45,12 @@ export async function runWorker(config: Config, { isApart }: { isApart: boolean 
     const owner = process.send === undefined ? null : new Owner();
     // It polls for nothing before it runs, and making it takes longer than anything else here.
     const worker = await createWorker(config, { store, agents, instance, connection, isApart });
+    const servesChannels = config.serveChannels && !isApart;
+    const channels = servesChannels ? await createChannelWorkers(config, { store, connection, instance }) : [];
     const order = await owner?.toldToServe(instance);
     if (order === null) return;
     if (order?.leaseId) watchLease(store, order.leaseId, instance);
-    await serve(worker, owner, () =>
+    await serve({ worker, channels }, owner, () =>
       log.info({ address: config.address, agents: [...agents.keys()], model: config.model }, 'serving sessions'),
     );
   } finally {
@@ -81,6 +84,7 @@ async function createWorker(
       modelOf: rememberModels(config),
       workerInstance: instance,
       defaultZone: config.timeZone,
+      channels: new Set(Object.keys(config.channels)),
     }),
     maxHeartbeatThrottleInterval: '1s',
     stickyQueueScheduleToStartTimeout: '2s',
@@ -103,18 +107,30 @@ function rememberModels(config: Config) {
   };
 }
 
-async function serve(worker: Worker, owner: Owner | null, onReady: () => void): Promise<void> {
+interface Serving {
+  worker: Worker;
+  channels: ChannelWorker[];
+}
+
+async function serve({ worker, channels }: Serving, owner: Owner | null, onReady: () => void): Promise<void> {
+  const all = [worker, ...channels.map((channel) => channel.worker)];
   const stop = () => {
-    if (worker.getState() === 'RUNNING') worker.shutdown();
+    for (const each of all) if (each.getState() === 'RUNNING') each.shutdown();
   };
   process.on('SIGTERM', stop);
   if (owner) owner.onGone(stop);
   else process.on('SIGINT', stop);
   // The supervisor may have died while this process started.
   if (owner?.isGone) return;
-  const done = worker.run();
+  // One that fails takes the others along: a process that serves half of what it says would look healthy.
+  const done = Promise.all(all.map((each) => each.run().finally(stop)));
+  for (const { loop } of channels) loop.start();
   onReady();
   if (owner) owner.tell({ kind: 'ready' });
   else process.stdout.write(`ready worker pid=${process.pid}\n`);
-  await done;
+  try {
+    await done;
+  } finally {
+    await Promise.all(channels.map(({ loop }) => loop.stop()));
+  }
 }

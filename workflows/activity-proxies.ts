@@ -2,7 +2,7 @@ import { proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio
 import type { SessionActivities } from '../protocol/activities.js';
 import { FAILURE_TYPES } from '../protocol/failures.js';
 import { budgetsOfLink } from '../protocol/liveness.js';
-import { apartQueue } from '../protocol/names.js';
+import { apartQueue, channelQueue } from '../protocol/names.js';
 import type { Effect } from './session/effects.js';
 
 /** Demanded by the server, far beyond any real use, and never a liveness decision: the heartbeat timeout is. */
@@ -76,4 +76,14 @@ export function startSession({ input }: Extract<Effect, { kind: 'startSession' }
     startToCloseTimeout: '10 seconds',
     retry: { initialInterval: '1 second', maximumAttempts: 6 },
   }).startSession(input);
+}
+
+/** Waits on the channel's own task queue for whoever serves it, and then only for the store: nobody waits for a receiver here. */
+export function deliver({ input, scheduleToStartMs }: Extract<Effect, { kind: 'deliver' }>) {
+  return proxyActivities<SessionActivities>({
+    taskQueue: channelQueue(input.channel),
+    scheduleToStartTimeout: scheduleToStartMs,
+    startToCloseTimeout: '10 seconds',
+    retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
+  }).deliver(input);
 }

@@ -35,7 +35,7 @@ import type {
   WakeAnswer,
 } from '../protocol/wakes.js';
 import type { SessionView } from '../protocol/view.js';
-import { callModel, callTool, computeFires, record, startSession } from './activity-proxies.js';
+import { callModel, callTool, computeFires, deliver, record, startSession } from './activity-proxies.js';
 import { toCallFailure } from './call-failure.js';
 import { isFinished, isQuiet } from './session/advance.js';
 import { answerDrain, answerUndrain } from './session/drain.js';
@@ -146,6 +146,16 @@ export async function session(input?: SessionInput<StoredState>): Promise<void> 
           );
         return;
       }
+      case 'deliver': {
+        const { subject, part } = effect.input;
+        void shield
+          .run(() => deliver(effect))
+          .then(
+            () => apply({ kind: 'deliveryEnded', subject, part, failure: null }),
+            (error: unknown) => apply({ kind: 'deliveryEnded', subject, part, failure: toCallFailure(error) }),
+          );
+        return;
+      }
       case 'setAttention':
         upsertSearchAttributes({ [SEARCH_ATTRIBUTES.attention]: [effect.attention] });
         return;
@@ -229,7 +239,9 @@ function initialState(input: SessionInput<StoredState> | undefined): SessionStat
   if (input?.state && continuedFromExecutionRunId) return upgradeState(input.state);
   const isName = typeof input?.agent === 'string' && input.agent !== '' && input.agent.length <= LIMITS.agentNameChars;
   const agent = isName ? input.agent! : DEFAULT_AGENT;
-  return openSession({ sessionId: workflowId, chain: firstExecutionRunId.slice(0, 8), agent });
+  // What is no name of a channel is declared nowhere, so whatever is sent to the session is refused and says so.
+  const channel = typeof input?.channel === 'string' ? input.channel.slice(0, LIMITS.channelNameChars) : null;
+  return openSession({ sessionId: workflowId, chain: firstExecutionRunId.slice(0, 8), agent, channel });
 }
 
 function isRollOverDue(): boolean {

@@ -7,6 +7,7 @@ export interface ChatFlags extends ConnectionFlags {
   agent?: string;
   mode?: 'steer' | 'queue';
   silent?: boolean;
+  channel?: string;
   json?: boolean;
   /** Seconds. */
   timeout?: number;

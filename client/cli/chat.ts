@@ -38,7 +38,7 @@ async function chatOnce(client: SessionClient, session: string, flags: ChatFlags
   }
 }
 
-async function toInput({ message, id, file, mode, silent }: ChatFlags) {
+async function toInput({ message, id, file, mode, silent, channel }: ChatFlags) {
   const text = message === '-' ? await readAll(process.stdin) : message;
   return {
     ...(text === undefined ? {} : { text }),
@@ -46,6 +46,7 @@ async function toInput({ message, id, file, mode, silent }: ChatFlags) {
     ...(file ? { attachments: await Promise.all(file.map(attachmentFromFile)) } : {}),
     ...(mode === undefined ? {} : { mode }),
     ...(silent === undefined ? {} : { silent }),
+    ...(channel === undefined ? {} : { channel }),
   };
 }
 

@@ -6,6 +6,7 @@ import { SessionError } from '../session-error.js';
 import { chat } from './chat.js';
 import type { ChatFlags } from './chat-flags.js';
 import { config } from './config.js';
+import { deliveries, dropDelivery, retryDelivery, showDelivery } from './deliveries.js';
 import { drain, undrain } from './drain.js';
 import { doctor } from './doctor.js';
 import { EXIT_CODES_HELP, exitCodeOfError, USAGE_ERROR } from './exit-codes.js';
@@ -63,6 +64,7 @@ function createProgram(exit: (code: number) => void): Command {
     .option('--agent <name>', 'the agent, when this begins the session')
     .addOption(new Option('--mode <mode>', 'what to do while a turn runs').choices(['steer', 'queue']))
     .option('--silent', 'do not announce the outcome')
+    .option('--channel <name>', 'a declared channel that the outcome goes to, too')
     .option('--json', 'print the outcome as one JSON object')
     .option('--timeout <seconds>', 'give up waiting after so long; the message stays accepted', parseSeconds)
     .addHelpText('after', EXIT_CODES_HELP)
@@ -98,6 +100,7 @@ function createProgram(exit: (code: number) => void): Command {
   command('config', 'Shows every setting, and where its value was said: flag, variable, file, instance or default.')
     .option('--json', 'as one JSON object')
     .action((flags: object) => exit(config(flags)));
+  addDeliveries(program, exit);
   program
     .command('replay <path>')
     .description("Replays recorded histories against this version's workflow.")
@@ -108,6 +111,22 @@ function createProgram(exit: (code: number) => void): Command {
       exit(await replay(path, flags));
     });
   return program;
+}
+
+function addDeliveries(program: Command, exit: (code: number) => void): void {
+  const group = connected(program.command('deliveries').description('Lists what channels have not delivered yet.'))
+    .option('--json', 'one JSON object a line')
+    .option('--channel <name>', 'only this channel')
+    .option('--all', 'delivered and dropped ones too')
+    .option('--limit <count>', 'at most so many', parseCount, 100)
+    .action(async (flags: { limit: number }) => exit(await deliveries(flags)));
+  const command = (usage: string, description: string, run: (id: string, flags: object) => Promise<number>) =>
+    connected(group.command(usage).description(description))
+      .option('--json', 'as one JSON object')
+      .action(async (id: string, _: object, self: Command) => exit(await run(id, self.optsWithGlobals())));
+  command('show <id>', 'Shows a delivery.', showDelivery);
+  command('retry <id>', 'Makes a delivery at once, a dead letter too.', retryDelivery);
+  command('drop <id>', 'Gives a delivery up.', dropDelivery);
 }
 
 function connected(command: Command): Command {

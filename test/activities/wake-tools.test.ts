@@ -19,7 +19,7 @@ function aWake(over: Partial<WakeView> = {}): WakeView {
   return {
     ...{ id: 'c-w1', key: null, kind: 'cron', schedule: 'cron 0 9 * * *', prompt: 'look', zone: 'UTC', fires: FIRES },
     ...{ state: 'active', reason: null, target: { kind: 'this' }, missed: 'fire_once', maxLatenessMs: null },
-    ...{ jitterMs: 0, skipWhenActiveMs: null, expiresAtMs: null, createdBy: 'tester', createdAtMs: 0 },
+    ...{ jitterMs: 0, skipWhenActiveMs: null, channel: null, expiresAtMs: null, createdBy: 'tester', createdAtMs: 0 },
     ...{ counts: { fired: 0, skipped: 0, failures: 0 }, pending: null },
     ...over,
   };

@@ -58,6 +58,7 @@ test('a wake is shown with all that it is', () => {
       prompt: 'look',
       jitterMs: 0,
       skipWhenActiveMs: null,
+      channel: null,
       expiresAtMs: 0,
       createdBy: 'ada',
       createdAtMs: 0,

@@ -40,6 +40,7 @@ function rowsOf(section: string): Record<string, Row> {
       redispatchesPerTurn: of(({ profile }) => profile.redispatchesPerTurn, 8),
       scheduleToStartMs: of(({ profile }) => profile.scheduleToStartMs, 9_500),
       capacityWaitPerTurnMs: of(({ profile }) => profile.capacityWaitPerTurnMs, 8_500),
+      channelWaitMs: of(({ profile }) => profile.channelWaitMs, 7_500),
       outputCharsPerCall: of(({ callLimits }) => callLimits.outputCharsPerCall, 9_000),
       maxOutputTokens: of(({ callLimits }) => callLimits.maxOutputTokens, 10_000),
     }).map(([name, row]) => [`${section}.${name}`, row]),
@@ -47,6 +48,13 @@ function rowsOf(section: string): Record<string, Row> {
 }
 
 const budgetsOnly = ([path]: [string, unknown]) => path.includes('.budgetsMs.');
+
+const CHANNEL = { kind: 'webhook', url: 'https://host/', secretVariable: 'SECRET' };
+
+/** A channel is declared whole. */
+function channelRow(field: string, value: unknown): Row {
+  return { value, read: ({ channels }) => channels['hook']?.[field as 'url'] };
+}
 
 const ROWS: Record<string, Row> = {
   $schema: { value: './vigil.schema.json', read: () => 'ignored', arrives: 'ignored' },
@@ -68,6 +76,13 @@ const ROWS: Record<string, Row> = {
   'worker.freezeMs': { value: 12_000, read: ({ freezeMs }) => freezeMs },
   'worker.spareWorker': { value: false, read: ({ spareWorker }) => spareWorker },
   'reminders.observeMs': { value: 90_000, read: ({ observeMs }) => observeMs },
+  'worker.serveChannels': { value: false, read: ({ serveChannels }) => serveChannels },
+  'channels.*.kind': channelRow('kind', 'webhook'),
+  'channels.*.url': channelRow('url', 'https://other/'),
+  'channels.*.secretVariable': channelRow('secretVariable', 'OTHER_SECRET'),
+  'channels.*.timeoutMs': channelRow('timeoutMs', 1_500),
+  'channels.*.retryMs': channelRow('retryMs', 2_500),
+  'channels.*.giveUpAfterMs': channelRow('giveUpAfterMs', 3_500),
   ...rowsOf('liveness.defaults'),
   ...rowsOf('liveness.agents.*'),
   ...Object.fromEntries(Object.entries(rowsOf('liveness.models.*')).filter(budgetsOnly)),
@@ -79,9 +94,10 @@ const ROWS: Record<string, Row> = {
 };
 
 /** A name for each star of a path that the agent above goes by. */
-const NAMES: Record<string, string> = { agents: 'ops', models: MODEL };
+const NAMES: Record<string, string> = { agents: 'ops', models: MODEL, channels: 'hook' };
 
 function fileWith(path: readonly string[], value: unknown): object {
+  if (path[0] === 'channels') return { channels: { hook: { ...CHANNEL, [path[2]!]: value } } };
   const names = path.map((name, index) => (name === '*' ? NAMES[path[index - 1]!]! : name));
   return names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object;
 }

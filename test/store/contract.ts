@@ -4,6 +4,7 @@ import { describeBlobs } from './contract/blobs.js';
 import { describeChains } from './contract/chains.js';
 import { describeClaims } from './contract/claims.js';
 import { describeClosing } from './contract/closing.js';
+import { describeDeliveries } from './contract/deliveries.js';
 import { describeDiscards } from './contract/discards.js';
 import { describeEvidence } from './contract/evidence.js';
 import { describeFence } from './contract/fence.js';
@@ -40,6 +41,7 @@ export function describeSessionStore(name: string, create: CreateStore): void {
     describe('lost tasks', () => describeLosses(fixture));
     describe('leases of supervisors', () => describeLeases(fixture));
     describe('gates of accounts', () => describeAccountGates(fixture));
+    describe('deliveries', () => describeDeliveries(fixture));
     describe('recording outcomes', () => describeRecord(fixture));
     describe('the projection of sessions', () => describeProjection(fixture));
     describe('the journal', () => describeJournal(fixture));

@@ -81,7 +81,14 @@ export class ActivityWorld {
   ): TestWorker {
     const agents = createAgents([{ name: AGENT, ...over }], 'test-model');
     const modelOf = typeof model === 'function' ? model : () => model;
-    const activities = createActivities({ store, agents, modelOf, workerInstance: 'worker-1', defaultZone: 'UTC' });
+    const activities = createActivities({
+      store,
+      agents,
+      modelOf,
+      workerInstance: 'worker-1',
+      defaultZone: 'UTC',
+      channels: new Set(['hook']),
+    });
     const version = profileVersion(agents.get(AGENT)!.profile);
     return {
       callModel: (input = {}, task = {}) =>

@@ -21,6 +21,7 @@ const worker = await Worker.create({
     store,
     agents,
     defaultZone: 'UTC',
+    channels: new Set(),
     workerInstance: `narrow-${process.pid}`,
     modelOf: (definition, link) => {
       const model = modelAt(definition, link) ?? 'demo';

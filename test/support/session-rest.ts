@@ -13,10 +13,23 @@ export function problemsAtRest(session: SimulatedSession): string[] {
 }
 
 function leftovers({ state }: SimulatedSession): string[] {
-  const { turn, suspended, queue, outbox, recording, unrecorded, timerAtMs, wakes, computing, starting } = state;
+  const {
+    turn,
+    suspended,
+    queue,
+    outbox,
+    recording,
+    unrecorded,
+    timerAtMs,
+    wakes,
+    computing,
+    starting,
+    deliveries,
+    undelivered,
+  } = state;
   // Nothing follows that could take over what the last turn of a closed session left.
   const carried = state.closed ? [] : state.carried;
-  const ofWakes = { wakes, computing, starting };
+  const ofWakes = { wakes, computing, starting, deliveries, undelivered };
   const places = { turn, suspended, recording, timerAtMs, queue, outbox, carried, ...unrecorded, ...ofWakes };
   return Object.entries(places).flatMap(([place, held]) =>
     held === null || (Array.isArray(held) && held.length === 0) ? [] : [`${place} still holds ${JSON.stringify(held)}`],
@@ -41,7 +54,7 @@ function problemsOfItems({ state, store, accepted, ended, leftOut }: SimulatedSe
     return [
       ...(endings === times ? [] : [`message ${id} was accepted ${times} times and ended ${endings} times`]),
       ...(fate !== 'pending' ? [] : [`the store does not know what became of message ${id}`]),
-      ...(told > 0 && told <= times
+      ...((told > 0 || fate === 'refused') && told <= times
         ? []
         : [`message ${id} was accepted ${times} times and told ${told} times where it went`]),
       ...(fate !== 'steered' || joins.has(id) ? [] : [`message ${id} joined a turn and was not told so`]),

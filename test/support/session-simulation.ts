@@ -88,6 +88,9 @@ export class SimulatedSession {
   private records: RecordInput[] = [];
   private computing: Extract<Effect, { kind: 'computeFires' }>[] = [];
   private starting: string[] = [];
+  private delivering: Extract<Effect, { kind: 'deliver' }>[] = [];
+  /** Deliveries that their channels took, or that were given up. */
+  readonly delivered = new Set<string>();
   private readonly requests = new Set<string>();
   private requestCount = 0;
   private timerAtMs: number | null = null;
@@ -122,7 +125,16 @@ export class SimulatedSession {
       },
       ...{ waitForTimer: 12, fireTimerEarly: 1, replay: 5, resume: 2, changeWorker: 4 },
       ...{ stop: 3, stopAnother: 1, drain: 1, undrain: 2, nudge: 1, lackCapacity: 3, close: this.closeWeight },
-      ...{ scheduleWake: 3, editWake: 2, cancelWake: 2, remind: 3, jump: 2, computeFires: 15, startSession: 5 },
+      ...{
+        scheduleWake: 3,
+        editWake: 2,
+        cancelWake: 2,
+        remind: 3,
+        jump: 2,
+        computeFires: 15,
+        startSession: 5,
+        deliver: 6,
+      },
     });
     this.actions[action]();
   }
@@ -149,6 +161,7 @@ export class SimulatedSession {
       else if (this.records.length > 0) this.actions.acknowledge();
       else if (this.computing.length > 0) this.actions.computeFires();
       else if (this.starting.length > 0) this.actions.startSession();
+      else if (this.delivering.length > 0) this.actions.deliver();
       else if (this.timerAtMs !== null) this.actions.waitForTimer();
       else return;
     }
@@ -257,6 +270,14 @@ export class SimulatedSession {
       if (key === undefined) return;
       this.apply({ kind: 'sessionStarted', key, problem: this.chance.oneOf([null, null, 'no server']) });
     },
+    deliver: () => {
+      const [sent] = this.delivering.splice(this.chance.between(0, this.delivering.length - 1), 1);
+      if (!sent) return;
+      const { subject, part } = sent.input;
+      const type = this.chance.oneOf([null, null, 'ScheduleToStartTimeout', 'Unknown'] as const);
+      if (type === null) this.delivered.add(`${subject}/${part}`);
+      this.apply({ kind: 'deliveryEnded', subject, part, failure: type && aFailure(type) });
+    },
     drain: () => this.apply({ kind: 'drainRequested' }),
     nudge: () => this.apply({ kind: 'nudged' }),
     undrain: () => this.apply({ kind: 'undrainRequested' }),
@@ -273,7 +294,9 @@ export class SimulatedSession {
 
   private send(id: string): void {
     this.sent.push(id);
-    this.signal({ id, text: 'text', mode: this.chance.oneOf(['steer', 'queue']), silent: this.chance.happens(0.1) });
+    const route = this.chance.happens(0.3) ? { channel: this.chance.oneOf(['hook', 'other', 'undeclared']) } : {};
+    const mode = this.chance.oneOf(['steer', 'queue']);
+    this.signal({ id, text: 'text', mode, silent: this.chance.happens(0.1), ...route });
   }
 
   private signal(payload: { id: string; [field: string]: unknown }): void {
@@ -338,6 +361,7 @@ export class SimulatedSession {
     const { profile, hasAgent, hasTranscript, hasStore } = this.worker;
     if (!hasAgent) return { type: 'AgentUnavailable' };
     if (input.profileVersion !== profileVersion(profile)) return { type: 'ProfileChanged', profile };
+    if (input.channel === 'undeclared') return { type: 'ChannelUndeclared' };
     if (!hasStore) return { type: 'StoreUnavailable' };
     return !hasTranscript && input.head !== null ? { type: 'TranscriptMissing' } : null;
   }
@@ -487,6 +511,9 @@ export class SimulatedSession {
       case 'startSession':
         this.starting.push(effect.key);
         return;
+      case 'deliver':
+        this.delivering.push(effect);
+        return;
       case 'continueAsNew':
         this.isRollingOver = true;
         return;
@@ -522,6 +549,8 @@ export class SimulatedSession {
     if (inFlight > 0 || this.timerAtMs !== null) throw new Error('the run rolled over with something in flight');
     this.state = upgradeState(JSON.parse(JSON.stringify(this.state)) as SessionState);
     this.isRollingOver = false;
+    // Nobody of the next run hears of them, whether their channels took them or not.
+    this.delivering = [];
     this.stepsInRun = 0;
     this.runLimit = this.isEnding ? Infinity : this.chance.between(20, 120);
     this.apply({ kind: 'opened' });

@@ -64,6 +64,7 @@ function nameOf(event: SessionEvent, { before, after }: Ends): string | null {
     case 'wakeEditRequested':
     case 'firesComputed':
     case 'sessionStarted':
+    case 'deliveryEnded':
     case 'recorded':
       return null;
   }

@@ -35,7 +35,7 @@ export class WakeChance {
 
   /** By this machine's zones; sometimes what no sound worker would say. */
   compute(input: ComputeFiresInput): ComputedFires {
-    const result = computeFires(input, 'UTC');
+    const result = computeFires(input, { defaultZone: 'UTC', channels: new Set(['hook', 'other']) });
     if (result.kind === 'error' || !this.chance.happens(0.02)) return result;
     return this.chance.oneOf<ComputedFires>([
       { ...result, fires: result.fires.map((fire) => ({ ...fire, dueMs: input.afterMs })) },

@@ -2,6 +2,7 @@ import type { RecordInput, SessionStatus } from '../../protocol/calls.js';
 import type { Change } from './effects.js';
 import { andThen, unchanged } from './effects.js';
 import type { Moment } from './events.js';
+import { handOverDeliveries } from './deliveries.js';
 import { fireDue, refill } from './fires.js';
 import { announceQueued } from './inbox.js';
 import { dispatchModel } from './model-calls.js';
@@ -21,7 +22,7 @@ export function advance(state: SessionState, moment: Moment): Change {
 /** The same, but what is due by now waits for the next event: the timer is armed for it. */
 export function advanceBeforeFires(state: SessionState, moment: Moment): Change {
   let change = unchanged(state);
-  for (const step of [dispatch, announce, refill, handOver, armTimer, rollOver]) {
+  for (const step of [dispatch, announce, refill, handOver, handOverDeliveries, armTimer, rollOver]) {
     change = andThen(change, (sofar) => step(sofar, moment));
   }
   return change;
@@ -49,19 +50,27 @@ function announce(state: SessionState): Change {
 function handOver(state: SessionState, moment: Moment): Change {
   if (state.recording || !hasToHandOver(state) || (moment.rollOverDue && isAlmostQuiet(state))) return unchanged(state);
   const { outcomes, items } = state.unrecorded;
+  const undelivered = state.undelivered.length === 0 ? {} : { undelivered: state.undelivered };
   const { made, told } = state.drainChanges;
   const { state: emptied, outputs } = takeOutbox(state);
   const drain = made === told ? {} : { drain: { isDraining: state.draining, change: made } };
-  const recording = { outputs, outcomes, items, ...drain };
+  const recording = { outputs, outcomes, items, ...drain, ...undelivered };
   return {
-    state: { ...emptied, unrecorded: { outcomes: [], items: [] }, drainChanges: { made, told: made }, recording },
+    state: {
+      ...emptied,
+      unrecorded: { outcomes: [], items: [] },
+      undelivered: [],
+      drainChanges: { made, told: made },
+      recording,
+    },
     effects: [{ kind: 'record', input: toRecordInput(emptied, recording) }],
   };
 }
 
-function hasToHandOver({ outbox, noticesLeftOut, unrecorded, drainChanges }: SessionState): boolean {
+function hasToHandOver({ outbox, noticesLeftOut, unrecorded, undelivered, drainChanges }: SessionState): boolean {
   const { outcomes, items } = unrecorded;
-  return outbox.length + noticesLeftOut + outcomes.length + items.length > 0 || drainChanges.made !== drainChanges.told;
+  const waiting = outbox.length + noticesLeftOut + outcomes.length + items.length + undelivered.length;
+  return waiting > 0 || drainChanges.made !== drainChanges.told;
 }
 
 export function toRecordInput(state: SessionState, batch: NonNullable<SessionState['recording']>): RecordInput {
@@ -98,7 +107,7 @@ function rollOver(state: SessionState, moment: Moment): Change {
 /** Due times are known in a moment, so nothing is begun that the run would have to wait for. */
 const isAlmostQuiet = (state: SessionState): boolean => isQuiet({ ...state, computing: [] });
 
-/** Nothing is in flight whose result a continue-as-new would lose. */
+/** Nothing is in flight whose result a continue-as-new would lose. Deliveries are not: the next run hands them over again. */
 export function isQuiet(state: SessionState): boolean {
   const step = state.turn?.step.kind;
   const isComputing = state.computing.length + state.starting.length > 0;
@@ -107,5 +116,6 @@ export function isQuiet(state: SessionState): boolean {
 
 /** Nothing is left to do for a closed session: its workflow ends. */
 export function isFinished(state: SessionState): boolean {
-  return state.closed && isQuiet(state) && state.turn === null && !hasToHandOver(state);
+  const isAtRest = isQuiet(state) && state.turn === null && state.deliveries.length === 0;
+  return state.closed && isAtRest && !hasToHandOver(state);
 }

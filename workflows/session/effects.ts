@@ -1,4 +1,5 @@
 import type { CallModelInput, CallToolInput, RecordInput } from '../../protocol/calls.js';
+import type { DeliverInput } from '../../protocol/channels.js';
 import type { Profile } from '../../protocol/liveness.js';
 import type {
   CancelWakeAnswer,
@@ -22,6 +23,7 @@ export type Effect =
   | { kind: 'answer'; requestId: string; answer: WakeAnswer | CancelWakeAnswer | CloseAnswer }
   | { kind: 'computeFires'; id: string; input: ComputeFiresInput }
   | { kind: 'startSession'; key: string; input: StartSessionInput }
+  | { kind: 'deliver'; input: DeliverInput; scheduleToStartMs: number }
   | { kind: 'setAttention'; attention: 'none' | 'suspended' }
   | { kind: 'continueAsNew' };
 

@@ -1,5 +1,6 @@
 import { SIGNAL } from '../../protocol/names.js';
 import type { CallModelResult } from '../../protocol/calls.js';
+import type { Delivery } from '../../protocol/channels.js';
 import type { FailureType } from '../../protocol/failures.js';
 import type { Profile, Progress, Stall } from '../../protocol/liveness.js';
 import type { ComputedFires } from '../../protocol/wakes.js';
@@ -31,7 +32,9 @@ export type SessionEvent =
   /** `id` is that of the request. */
   | { kind: 'firesComputed'; id: string; result: ComputedFires }
   /** An occurrence has reached its session, or `problem` says why it cannot. */
-  | { kind: 'sessionStarted'; key: string; problem: string | null };
+  | { kind: 'sessionStarted'; key: string; problem: string | null }
+  /** The channel has taken a delivery over, or `failure` says why not. */
+  | { kind: 'deliveryEnded'; subject: string; part: Delivery['part']; failure: CallFailure | null };
 
 /** A failed activity, as far as the core decides by it. */
 export interface CallFailure {

@@ -118,7 +118,7 @@ function countSkipped(state: SessionState, wakeId: string, skipped: number): Ses
 
 /** Wakes are few and wait one at a time, so a full queue does not refuse them. */
 function enqueue(state: SessionState, wake: Wake, due: Fire): SessionState {
-  const item = toItem({ kind: 'wake', key: `${wake.id}:${due.dueMs}` }, promptOf(wake, due));
+  const item = toItem({ kind: 'wake', key: `${wake.id}:${due.dueMs}` }, promptOf(wake, due), wake.channel);
   const { id } = item.message;
   const known = remember(state, { id, contentHash: item.contentHash, fate: 'pending', turnId: null });
   return { ...known, queue: [...known.queue, item] };
@@ -128,7 +128,8 @@ function send(state: SessionState, wake: Wake, due: Fire, lateMs: number): Chang
   const target = wake.target as Extract<Wake['target'], { kind: 'new' }>;
   const key = `${wake.id}:${due.dueMs}`;
   const sessionId = toSessionId(state.sessionId, target.name, due.dueMs);
-  const message = { id: key, parts: promptOf(wake, due) };
+  const route = wake.channel === null ? {} : { channel: wake.channel };
+  const message = { id: key, parts: promptOf(wake, due), ...route };
   const input = { sessionId, agent: target.agent ?? state.agent, message };
   return {
     state: { ...state, starting: [...state.starting, { key, sessionId, lateMs }] },

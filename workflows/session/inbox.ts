@@ -8,7 +8,7 @@ import { sayQueued } from './occurrences.js';
 import { notice, say } from './outbox.js';
 import { parseMessage } from './parse-message.js';
 import { findSeen, remember } from './seen-items.js';
-import type { QueuedItem, SeenItem, SessionState } from './state.js';
+import type { QueuedItem, SeenItem, SessionState, Turn } from './state.js';
 import { isAutomated, openCall } from './turns.js';
 
 /**
@@ -43,7 +43,12 @@ export function takeIn(state: SessionState, item: QueuedItem): SessionState {
 
 /** Nobody steers what a wake or a reminder started: a signal does not prove who sent it. */
 function joins({ turn, draining }: SessionState, message: Message): boolean {
-  return turn !== null && !isAutomated(turn) && message.mode === 'steer' && !draining;
+  return turn !== null && !isAutomated(turn) && message.mode === 'steer' && !draining && isSameWay(turn, message);
+}
+
+/** Whoever wants the answer elsewhere would not get it from this turn. */
+function isSameWay(turn: Turn, { channel }: Message): boolean {
+  return channel === undefined || channel === turn.channel;
 }
 
 function answerRepeat(state: SessionState, first: SeenItem, hash: string): SessionState {

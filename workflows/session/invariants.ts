@@ -84,6 +84,14 @@ const OF_STATES: Invariants<SessionState> = {
 
   'what a wake or a reminder started is joined by nobody': ({ turn }) =>
     turn === null || !isAutomated(turn) || turn.steers.length === 0,
+  'deliveries on their way are few, and each is one': ({ deliveries, undelivered }) =>
+    deliveries.length <= LIMITS.deliveriesOnTheirWay &&
+    isUnique([...deliveries, ...undelivered].map(({ subject, part }) => `${subject}/${part}`)),
+
+  'an outcome is handed over to its channel only when it was recorded': ({ deliveries, unrecorded, recording }) => {
+    const waiting = new Set([...unrecorded.outcomes, ...(recording?.outcomes ?? [])].map(({ turnId }) => turnId));
+    return deliveries.every(({ subject, isOut }) => !isOut || !waiting.has(subject));
+  },
 
   'a suspended session runs no turn': ({ suspended, turn }) => suspended === null || turn === null,
 
@@ -154,8 +162,8 @@ const OF_TRANSITIONS: Invariants<Transition> = {
   },
 
   'waiting for capacity costs nothing else': ({ before, event, after }) => {
-    if (!('failure' in event) || event.failure.type !== 'ScheduleToStartTimeout' || event.failure.attempt !== 1)
-      return true;
+    if (event.kind !== 'modelFailed' && event.kind !== 'toolFailed') return true;
+    if (event.failure.type !== 'ScheduleToStartTimeout' || event.failure.attempt !== 1) return true;
     if (before.turn?.id !== after.turn?.id || !before.turn || !after.turn) return true;
     const { capacityWaitMs: _, ...costs } = after.turn.used;
     return Object.entries(costs).every(([budget, used]) => before.turn!.used[budget as keyof typeof costs] === used);
@@ -304,6 +312,30 @@ const OF_TRANSITIONS: Invariants<Transition> = {
     const repeats = new Set(repeatsIn(event));
     const known = new Set(after.seen.map((item) => item.id));
     return placesOf(before).every((id) => known.has(id) || repeats.has(id));
+  },
+
+  'what goes to channels is known to be out, and what is known to be out went': ({ before, event, after, effects }) => {
+    const keyOf = ({ subject, part }: { subject: string; part: string }) => `${subject}/${part}`;
+    const outOf = ({ deliveries }: SessionState) => deliveries.filter(({ isOut }) => isOut).map(keyOf);
+    const known = new Set(event.kind === 'opened' ? [] : outOf(before));
+    const sent = ofKind(effects, 'deliver').map(({ input }) => keyOf(input));
+    return isSame(
+      sent,
+      outOf(after).filter((key) => !known.has(key)),
+    );
+  },
+
+  'the outcome of a turn with a channel is put on its way, unless the turn is silent or never began': (transition) => {
+    const { before, after } = transition;
+    const { turn } = before;
+    if (!turn || after.turn?.id === turn.id || turn.channel === undefined || turn.silent) return true;
+    const outcomes = [...after.unrecorded.outcomes, ...(after.recording?.outcomes ?? [])];
+    const hasOutcome = outcomes.some(({ turnId }) => turnId === turn.id) || settledBy(transition) === turn.id;
+    const undelivered = [...after.undelivered, ...(after.recording?.undelivered ?? [])];
+    const isRouted = [...after.deliveries, ...undelivered].some(
+      ({ subject, part }) => subject === turn.id && part === 'outcome',
+    );
+    return isRouted === hasOutcome;
   },
 
   'a turn that ended leaves an outcome to record, unless its last call recorded it or it never began': (transition) => {

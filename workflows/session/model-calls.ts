@@ -10,12 +10,14 @@ import type { CallFailure, Moment } from './events.js';
 import { lackOfCapacity, waitForCapacity } from './capacity.js';
 import { fallBack, linkOf, reasonOf } from './fallback.js';
 import { notice, say, takeOutbox } from './outbox.js';
-import { learnRepeats, toRecords } from './seen-items.js';
+import { refuse } from './inbox.js';
+import { learnRepeats, setFate, toRecords } from './seen-items.js';
 import { explained, triesLeft, withStall, withTries } from './stall.js';
 import type { Call, SessionState, Suspension, Turn } from './state.js';
 import { isSuspect, KILLED_ITS_WORKER, tellOfSuspect } from './suspects.js';
 import { dispatchTools } from './tools.js';
 import { forgetTurn, release, settle, suspendBeforeStart, toAppend } from './turns.js';
+import { routeNotice } from './deliveries.js';
 import { waitForProvider, waitForStore } from './waits.js';
 
 type Completed = Exclude<CallModelResult, { kind: 'repeated' }>;
@@ -70,6 +72,7 @@ export function startCall(state: SessionState, call: Call): Change {
           ...(link > 0 ? { link } : {}),
           settlement: toSettlement(state, turn),
           ...{ callId, dispatch, append, outputs },
+          ...channelToKnow(turn),
         },
         profile,
         maximumAttempts: triesLeft(state),
@@ -77,6 +80,11 @@ export function startCall(state: SessionState, call: Call): Change {
       },
     ],
   };
+}
+
+/** Asked of with the first call of a turn: later it would be too late to refuse. That of a wake was when it was scheduled. */
+function channelToKnow({ callCount, source, channel }: Turn): { channel?: string } {
+  return callCount > 1 || source.kind === 'wake' || channel === undefined ? {} : { channel };
 }
 
 /** What the call needs to end the turn by itself, should it be the last one. */
@@ -134,6 +142,8 @@ export function onModelFailed(state: SessionState, failed: Call, reported: CallF
       return unchanged(suspend(charged, 'agent_unavailable', { call, failure, moment }));
     case 'SessionClosed':
       return closeAgain(charged, { call, hasBegun: !hasSurelyNotBegun(charged.turn!, call) }, failure, moment);
+    case 'ChannelUndeclared':
+      return refuseOpener(charged, call, failure, moment);
     case 'HeartbeatTimeout':
       return end(withStall(charged, failure), 'timeout', failure, moment);
     case 'ContextOverflow':
@@ -148,6 +158,17 @@ export function onModelFailed(state: SessionState, failed: Call, reported: CallF
     default:
       return failure.type satisfies never;
   }
+}
+
+/** The answer could not go where it was to go, so nothing was asked. A turn that may have begun fails instead. */
+function refuseOpener(state: SessionState, call: Call, failure: CallFailure, moment: Moment): Change {
+  const { turn } = state;
+  if (!hasSurelyNotBegun(turn!, call)) return end(state, 'failed', failure, moment);
+  const { id } = turn!.opener.message;
+  const forgotten = setFate(forgetTurn(state, call), [id], 'refused', null);
+  const { outcomes, items } = forgotten.unrecorded;
+  const unrecorded = { outcomes, items: [...items, ...toRecords(forgotten, [id])] };
+  return unchanged(refuse({ ...forgotten, unrecorded }, id, 'channel_undeclared', failure.message));
 }
 
 function end(state: SessionState, outcome: OutcomeKind, { message }: CallFailure, { nowMs }: Moment): Change {
@@ -227,7 +248,11 @@ const again = (call: Call): Call => ({ ...call, dispatch: call.dispatch + 1 });
 /** A turn that has not begun waits in the queue; one that has is over, because its transcript or its agent is. */
 function suspend(state: SessionState, reason: Suspension['reason'], { call, failure, moment }: Refusal): SessionState {
   const { message } = failure;
-  const told = notice(state, 'session_suspended', message);
+  const channel = state.turn!.channel ?? null;
+  const subject = `${call.callId}.${call.dispatch}/suspended`;
+  const told = routeNotice(notice(state, 'session_suspended', message), channel, {
+    ...{ subject, code: 'session_suspended', message },
+  });
   const suspended: Suspension = { reason, message };
   if (hasSurelyNotBegun(told.turn!, call)) return suspendBeforeStart(told, call, suspended);
   return { ...settle(told, moment.nowMs, 'interrupted', message), suspended };

@@ -6,8 +6,9 @@ import { say } from './outbox.js';
 import type { QueuedItem, SessionState } from './state.js';
 
 /** What became due, as an item: always a turn of its own, so its mode is `queue`. */
-export function toItem(source: TurnSource, parts: Part[]): QueuedItem {
-  const message: Message = { kind: 'message', id: itemIdOf(source), parts, mode: 'queue', silent: false };
+export function toItem(source: TurnSource, parts: Part[], channel: string | null): QueuedItem {
+  const route = channel === null ? {} : { channel };
+  const message: Message = { kind: 'message', id: itemIdOf(source), parts, mode: 'queue', silent: false, ...route };
   return { message, contentHash: contentHash(parts), announced: false };
 }
 

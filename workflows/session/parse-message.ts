@@ -1,3 +1,4 @@
+import { CHANNEL_NAME_RULE, isChannelName } from '../../protocol/channels.js';
 import { RESERVED_ID_PREFIXES } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import type { Message, Part } from '../../protocol/messages.js';
@@ -10,7 +11,7 @@ const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 export function parseMessage(payload: unknown): Message | { problem: string } {
   if (!isRecord(payload)) return { problem: 'a message must be an object like {"id":"m1","text":"hello"}' };
   if ('undecodable' in payload) return { problem: `the payload cannot be decoded: ${String(payload['undecodable'])}` };
-  const { id, text, parts, mode, silent, isAutomated } = payload;
+  const { id, text, parts, mode, silent, isAutomated, channel } = payload;
   if (typeof id !== 'string' || id.length === 0 || id.length > LIMITS.idChars) {
     return { problem: `a message needs an "id" of 1 to ${LIMITS.idChars} characters` };
   }
@@ -28,9 +29,20 @@ export function parseMessage(payload: unknown): Message | { problem: string } {
   if (isAutomated !== undefined && typeof isAutomated !== 'boolean') {
     return { problem: `message "${id}": "isAutomated" must be true or false` };
   }
+  if (channel !== undefined && !isChannelName(channel)) {
+    return { problem: `message "${id}": "channel" ${CHANNEL_NAME_RULE}` };
+  }
   const read = readParts(text, parts);
   if ('problem' in read) return { problem: `message "${id}": ${read.problem}` };
-  const message: Message = { kind: 'message', id, parts: read.parts, mode: mode ?? 'steer', silent: silent ?? false };
+  const route = channel === undefined ? {} : { channel };
+  const message: Message = {
+    kind: 'message',
+    id,
+    parts: read.parts,
+    mode: mode ?? 'steer',
+    silent: silent ?? false,
+    ...route,
+  };
   return isAutomated ? { ...message, mode: 'queue', isAutomated } : message;
 }
 
@@ -92,7 +104,8 @@ export const isBlobReference = (ref: string): boolean => BLOB.test(ref);
 function isRecord(value: unknown): value is Record<string, unknown> & { [K in MessageField]?: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
-type MessageField = 'id' | 'text' | 'parts' | 'mode' | 'silent' | 'isAutomated' | 'kind' | 'ref' | 'mediaType' | 'name';
+type MessageField =
+  'id' | 'text' | 'parts' | 'mode' | 'silent' | 'isAutomated' | 'channel' | 'kind' | 'ref' | 'mediaType' | 'name';
 
 /** Bytes of a string as UTF-8, without an encoder: the workflow sandbox need not have one. */
 export function utf8Length(text: string): number {

@@ -1,3 +1,4 @@
+import { CHANNEL_NAME_RULE, isChannelName } from '../../protocol/channels.js';
 import { LIMITS, parseSessionId } from '../../protocol/limits.js';
 import type { Reference, StoredTextPart, TextPart } from '../../protocol/messages.js';
 import type { TimedSchedule, WakeActor, WakeTarget } from '../../protocol/wakes.js';
@@ -51,6 +52,7 @@ export function readTerms(reading: Reading, sessionId: string, nowMs: number): G
   if (given('zone')) terms.zone = isWord(fields['zone']) ? fields['zone'] : refused(problems, BAD_ZONE, 'UTC');
   if (given('missed')) terms.missed = readMissed(fields['missed'], problems);
   if (given('target')) terms.target = readTarget(fields['target'], sessionId, problems);
+  if (given('channel')) terms.channel = readChannel(fields['channel'], problems);
   if (given('jitterMs')) terms.jitterMs = readNumber(reading, 'jitterMs', [0, LIMITS.wakeJitterMs]);
   if (given('maxLatenessMs')) terms.maxLatenessMs = readNumber(reading, 'maxLatenessMs', [0, LIMITS.wakeHorizonMs]);
   if (given('skipWhenActiveMs')) {
@@ -60,6 +62,10 @@ export function readTerms(reading: Reading, sessionId: string, nowMs: number): G
     terms.expiresAtMs = readNumber(reading, 'expiresAtMs', [nowMs + 1, nowMs + LIMITS.wakeHorizonMs]);
   }
   return terms;
+}
+
+function readChannel(value: unknown, problems: string[]): string {
+  return isChannelName(value) ? value : refused(problems, `"channel" ${CHANNEL_NAME_RULE}`, '');
 }
 
 const BAD_ZONE = '"zone" must be the IANA name of a time zone, like "Europe/Paris"';

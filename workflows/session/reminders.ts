@@ -1,3 +1,4 @@
+import { CHANNEL_NAME_RULE, isChannelName } from '../../protocol/channels.js';
 import { LIMITS } from '../../protocol/limits.js';
 import { refuse, takeIn } from './inbox.js';
 import { toItem } from './occurrences.js';
@@ -37,7 +38,7 @@ function isBusy({ turn, queue, draining }: SessionState): boolean {
 
 function parseReminder(payload: unknown): Reminder | { problem: string } {
   const { fields, problems } = readFields(payload);
-  const { reminderId, dueMs, origin = 'outside', onBusy = 'defer' } = fields;
+  const { reminderId, dueMs, origin = 'outside', onBusy = 'defer', channel = null } = fields;
   if (typeof reminderId !== 'string' || reminderId === '' || reminderId.length > LIMITS.idChars) {
     return { problem: `a reminder needs a "reminderId" of 1 to ${LIMITS.idChars} characters` };
   }
@@ -46,12 +47,14 @@ function parseReminder(payload: unknown): Reminder | { problem: string } {
     problems.push(`"origin" must have at most ${LIMITS.wakeWordChars} characters`);
   }
   if (onBusy !== 'defer' && onBusy !== 'refuse') problems.push('"onBusy" must be "defer" or "refuse"');
+  if (channel !== null && !isChannelName(channel)) problems.push(`"channel" ${CHANNEL_NAME_RULE}`);
   const prompt = readPrompt(fields['prompt'], LIMITS.inlineTextBytes, problems);
   if (problems.length > 0) return { problem: `reminder "${reminderId}": ${problems.join('; ')}` };
   const due = new Date(dueMs as number).toISOString();
   const why = `[reminder ${reminderId} from ${origin as string}, due ${due}]`;
   const source = { kind: 'reminder', key: `${reminderId}:${dueMs as number}` } as const;
-  return { item: toItem(source, [{ kind: 'text', text: why }, prompt]), isRefusedWhenBusy: onBusy === 'refuse' };
+  const item = toItem(source, [{ kind: 'text', text: why }, prompt], channel as string | null);
+  return { item, isRefusedWhenBusy: onBusy === 'refuse' };
 }
 
 /** Instants beyond cannot be written as a date. */

@@ -1,4 +1,5 @@
 import type { AppendItem, CallModelInput, RecordInput, ToolCallRef, TurnOutcome } from '../../protocol/calls.js';
+import type { Delivery, Undelivered } from '../../protocol/channels.js';
 import type { Fate, ItemRecord, OutcomeKind, TurnSource } from '../../protocol/fates.js';
 import { DEFAULT_PROFILE, type Profile, type Stall } from '../../protocol/liveness.js';
 import type { FailureType } from '../../protocol/failures.js';
@@ -46,7 +47,7 @@ export interface SessionState {
   /** Outcomes and fates that no activity has taken yet. */
   unrecorded: { outcomes: TurnOutcome[]; items: ItemRecord[] };
   /** What the `record` activity in flight was given; `null` when none is. */
-  recording: Pick<RecordInput, 'outputs' | 'outcomes' | 'items' | 'drain'> | null;
+  recording: Pick<RecordInput, 'outputs' | 'outcomes' | 'items' | 'drain' | 'undelivered'> | null;
   head: string | null;
   /** Newest item ids, for dedupe without the store; every pending item is among them. */
   seen: SeenItem[];
@@ -68,6 +69,12 @@ export interface SessionState {
   computing: FireRequest[];
   /** Occurrences on their way to sessions of their own. */
   starting: SessionStart[];
+  /** Where outcomes go besides the journal, unless what opens the turn says otherwise. */
+  channel: string | null;
+  /** On their way to their channels, the oldest first. */
+  deliveries: PendingDelivery[];
+  /** What channels did not take, and no activity has taken yet. */
+  undelivered: Undelivered[];
   /** Nothing starts any more; the workflow ends as soon as everything is recorded. */
   closed: boolean;
   /** Instant that the one timer is armed for. */
@@ -119,6 +126,7 @@ export interface WakeSettings {
   jitterMs: number;
   target: WakeTarget;
   skipWhenActiveMs: number | null;
+  channel: string | null;
 }
 
 export interface RemovedKey {
@@ -142,6 +150,13 @@ export interface WakeDraft {
   askedAtMs: number;
 }
 
+export interface PendingDelivery extends Delivery {
+  /** When it was first handed over, in milliseconds since the epoch. */
+  sinceMs: number | null;
+  /** An activity of this run has it. */
+  isOut: boolean;
+}
+
 export interface SessionStart {
   /** The key of the occurrence. */
   key: string;
@@ -160,6 +175,8 @@ export interface Turn {
   id: string;
   source: TurnSource;
   silent: boolean;
+  /** Where its outcome goes besides the journal. */
+  channel?: string;
   startedAtMs: number;
   /** What a failed start puts back into the queue. */
   opener: QueuedItem;
@@ -230,9 +247,15 @@ export interface ToolStep extends ToolCallRef {
   isApart?: true;
 }
 
-export function openSession(input: { sessionId: string; chain: string; agent: string }): SessionState {
+export function openSession(input: {
+  sessionId: string;
+  chain: string;
+  agent: string;
+  channel?: string | null;
+}): SessionState {
   return {
     version: 1,
+    ...NOTHING_OF_CHANNELS,
     ...input,
     profile: DEFAULT_PROFILE,
     model: null,
@@ -268,16 +291,19 @@ const NOTHING_OF_WAKES = {
   closed: false,
 };
 
-type LaterOfWake = 'skipWhenActiveMs' | 'paused' | 'coalesced';
+type LaterOfWake = 'skipWhenActiveMs' | 'channel' | 'paused' | 'coalesced';
 type StoredWake = Omit<Wake, LaterOfWake> & Partial<Pick<Wake, LaterOfWake>>;
 type StoredRequest =
   | Extract<FireRequest, { kind: 'refill' }>
   | (Omit<Extract<FireRequest, { kind: 'draft' }>, 'draft'> & { draft: StoredDraft });
+type LaterSetting = 'skipWhenActiveMs' | 'channel';
 type StoredDraft = Omit<WakeDraft, 'settings'> & {
-  settings: Omit<WakeDraft['settings'], 'skipWhenActiveMs'> & Partial<Pick<WakeSettings, 'skipWhenActiveMs'>>;
+  settings: Omit<WakeDraft['settings'], LaterSetting> & Partial<Pick<WakeSettings, LaterSetting>>;
 };
 
-type Later = 'draining' | 'drainChanges' | keyof typeof NOTHING_OF_WAKES;
+const NOTHING_OF_CHANNELS = { channel: null, deliveries: [], undelivered: [] };
+
+type Later = 'draining' | 'drainChanges' | keyof typeof NOTHING_OF_WAKES | keyof typeof NOTHING_OF_CHANNELS;
 type StoredTurn = Omit<Turn, LaterOfTurn | 'used'> &
   Partial<Pick<Turn, LaterOfTurn>> & { used: Omit<Turn['used'], LaterUsed> & Partial<Turn['used']> };
 type LaterOfTurn = 'failedLinks' | 'capacityWaitedUntilMs';
@@ -297,9 +323,16 @@ export function upgradeState(stored: StoredState): SessionState {
     draining: false,
     drainChanges: { made: 0, told: 0 },
     ...NOTHING_OF_WAKES,
+    ...NOTHING_OF_CHANNELS,
     ...stored,
     turn: stored.turn && upgradeTurn(stored.turn),
-    wakes: (stored.wakes ?? []).map((wake) => ({ skipWhenActiveMs: null, paused: null, coalesced: null, ...wake })),
+    wakes: (stored.wakes ?? []).map((wake) => ({
+      skipWhenActiveMs: null,
+      channel: null,
+      paused: null,
+      coalesced: null,
+      ...wake,
+    })),
     computing: (stored.computing ?? []).map(upgradeRequest),
     profile: { ...DEFAULT_PROFILE, ...stored.profile },
   };
@@ -308,7 +341,7 @@ export function upgradeState(stored: StoredState): SessionState {
 function upgradeRequest(request: StoredRequest): FireRequest {
   if (request.kind === 'refill') return request;
   const { draft } = request;
-  return { ...request, draft: { ...draft, settings: { skipWhenActiveMs: null, ...draft.settings } } };
+  return { ...request, draft: { ...draft, settings: { skipWhenActiveMs: null, channel: null, ...draft.settings } } };
 }
 
 function upgradeTurn(stored: StoredTurn): Turn {

@@ -3,6 +3,7 @@ import type { TurnProgress } from '../../protocol/view.js';
 import { advance, advanceBeforeFires } from './advance.js';
 import { onCloseRequested } from './close.js';
 import { noteInput } from './contact.js';
+import { onDeliveryEnded, recallDeliveries } from './deliveries.js';
 import { drain, undrain } from './drain.js';
 import { andThen, unchanged, type Change } from './effects.js';
 import { isKeptCancel, type CallFailure, type Moment, type SessionEvent } from './events.js';
@@ -37,7 +38,7 @@ export function transition(state: SessionState, event: SessionEvent, moment: Mom
 function apply(state: SessionState, event: SessionEvent, moment: Moment): Change {
   switch (event.kind) {
     case 'opened':
-      return unchanged(state);
+      return unchanged(recallDeliveries(state));
     case 'signalReceived':
       return onSignal(state, event, moment);
     case 'modelFinished': {
@@ -81,6 +82,8 @@ function apply(state: SessionState, event: SessionEvent, moment: Moment): Change
       return onFiresComputed(state, event.id, event.result);
     case 'sessionStarted':
       return unchanged(onSessionStarted(state, event.key, event.problem));
+    case 'deliveryEnded':
+      return unchanged(onDeliveryEnded(state, event));
     default:
       return event satisfies never;
   }

@@ -2,6 +2,7 @@ import type { AppendItem, TurnOutcome } from '../../protocol/calls.js';
 import { itemIdOf, type OutcomeKind, sourceOf } from '../../protocol/fates.js';
 import { LIMITS } from '../../protocol/limits.js';
 import { addUsage, UNKNOWN_USAGE } from '../../protocol/usage.js';
+import { routeOutcome } from './deliveries.js';
 import { sayStarted, whyOf } from './occurrences.js';
 import { notice, say } from './outbox.js';
 import { setFate, toRecords } from './seen-items.js';
@@ -18,6 +19,7 @@ export function startTurn(state: SessionState, opener: QueuedItem, nowMs: number
     id,
     source: sourceOf(message.id),
     silent: message.silent,
+    ...channelOf(state, message.channel),
     startedAtMs: nowMs,
     opener,
     itemIds: [message.id],
@@ -31,6 +33,11 @@ export function startTurn(state: SessionState, opener: QueuedItem, nowMs: number
     capacityWaitedUntilMs: 0,
   };
   return announceStart({ ...state, queue, turnCount, carried: [], turn }, turn, opener.announced);
+}
+
+function channelOf({ channel: ofSession }: SessionState, ofItem: string | undefined): { channel?: string } {
+  const channel = ofItem ?? ofSession;
+  return channel === null ? {} : { channel };
 }
 
 function announceStart(state: SessionState, turn: Turn, isAnnounced: boolean): SessionState {
@@ -89,7 +96,7 @@ export function release(
     usage: addUsage(fated.usage, turn.usage),
     lastOutcome: { turnId: turn.id, outcome, reason },
   };
-  return carry(judgeWake(released, turn, outcome), claimedBy(turn.id, call?.append ?? turn.next));
+  return carry(routeOutcome(judgeWake(released, turn, outcome), turn), claimedBy(turn.id, call?.append ?? turn.next));
 }
 
 /** A wake or a reminder started it, here or in the session that sent its message: nobody is there to be asked. */

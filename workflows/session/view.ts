@@ -23,6 +23,8 @@ export function toView(state: SessionState, historyEvents: number): SessionView 
     turns: state.turnCount,
     usage,
     lastOutcome,
+    channel: state.channel,
+    deliveries: state.deliveries.length,
     unrecorded: state.unrecorded.outcomes.length + inFlight,
     model,
     profile,

@@ -36,8 +36,13 @@ export function onScheduleRequested(
   requireWhole(reading, given);
   const { problems } = reading;
   if (problems.length > 0) return answered(state, requestId, { kind: 'refused', problems });
-  const settings = { ...DEFAULT_SETTINGS, ...given };
+  const settings = { ...DEFAULT_SETTINGS, ...inherited(state, by), ...given };
   return propose(state, requestId, { wakeId: null, key, settings, by, askedAtMs: moment.nowMs });
+}
+
+/** What an agent sets in motion reports to where the turn does that it is in. */
+function inherited({ turn }: SessionState, { rank }: Required<WakeActor>): { channel?: string } {
+  return rank === 'agent' && turn?.channel !== undefined ? { channel: turn.channel } : {};
 }
 
 function requireWhole({ problems }: Reading, { schedule, prompt }: GivenTerms): void {
@@ -55,6 +60,7 @@ const DEFAULT_SETTINGS: WakeDraft['settings'] = {
   jitterMs: 0,
   target: { kind: 'this' },
   skipWhenActiveMs: null,
+  channel: null,
 };
 
 export function onEditRequested(
@@ -75,18 +81,22 @@ export function onEditRequested(
 }
 
 function settingsOf(wake: Wake): WakeDraft['settings'] {
-  const { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target, skipWhenActiveMs } = wake;
-  return { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target, skipWhenActiveMs };
+  const { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target, skipWhenActiveMs, channel } =
+    wake;
+  return { schedule, zone, prompt, expiresAtMs, missed, maxLatenessMs, jitterMs, target, skipWhenActiveMs, channel };
 }
 
 /** Its due times first: only the worker knows zones. */
 function propose(state: SessionState, requestId: string, draft: WakeDraft): Change {
-  const { schedule, zone } = draft.settings;
+  const { schedule, zone, channel } = draft.settings;
+  const route = channel === null ? {} : { channel };
   const afterMs = Math.max(draft.askedAtMs, replacedBy(state, draft)?.lastDueMs ?? draft.askedAtMs);
   const request: FireRequest = { id: requestId, afterMs, kind: 'draft', draft };
   return {
     state: { ...state, computing: [...state.computing, request] },
-    effects: [{ kind: 'computeFires', id: requestId, input: { schedule, zone, afterMs, count: FIRES_AHEAD } }],
+    effects: [
+      { kind: 'computeFires', id: requestId, input: { schedule, zone, afterMs, count: FIRES_AHEAD, ...route } },
+    ],
   };
 }
 

@@ -96,23 +96,11 @@ export function countFailures(state: SessionState, wakeId: string, next: (failur
 export function toWakeView(state: SessionState, wake: Wake): WakeView {
   const pending = pendingOf(state, wake.id);
   const source = (key: string): TurnSource => ({ kind: 'wake', key });
-  const { id, key, zone, fires, target, missed, maxLatenessMs, jitterMs, expiresAtMs, createdAtMs, counts } = wake;
-  const { skipWhenActiveMs } = wake;
+  const { id, key, zone, fires, target, channel, missed, maxLatenessMs, jitterMs, skipWhenActiveMs } = wake;
+  const { expiresAtMs, createdAtMs, counts } = wake;
   return {
-    ...{
-      id,
-      key,
-      zone,
-      fires,
-      target,
-      missed,
-      maxLatenessMs,
-      jitterMs,
-      expiresAtMs,
-      createdAtMs,
-      counts,
-      skipWhenActiveMs,
-    },
+    ...{ id, key, zone, fires, target, channel, missed, maxLatenessMs, jitterMs, skipWhenActiveMs },
+    ...{ expiresAtMs, createdAtMs, counts },
     kind: wake.schedule.kind,
     schedule: inWords(wake.schedule),
     prompt: shown(wake.prompt),

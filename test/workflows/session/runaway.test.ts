@@ -56,7 +56,12 @@ class Life {
   /** What is in flight comes to its end, one at a time. */
   private report(): boolean {
     const asked = this.asked.shift();
-    if (asked) this.apply({ kind: 'firesComputed', id: asked.id, result: computeFires(asked.input, 'UTC') });
+    if (asked)
+      this.apply({
+        kind: 'firesComputed',
+        id: asked.id,
+        result: computeFires(asked.input, { defaultZone: 'UTC', channels: new Set() }),
+      });
     else if (this.state.turn)
       this.apply(this.isFailing(JSON.stringify(this.state.turn.opener)) ? fails('Defect') : answers());
     else if (this.state.recording) this.apply(recorded);
