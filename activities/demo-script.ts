@@ -81,7 +81,11 @@ interface Request {
 function requestOf(message: UserMessage | undefined): Request {
   const texts = (message?.content ?? []).map((part) => (part.type === 'text' ? part.text : ''));
   const woken = texts.length > 1 ? /^\[(wake|reminder) ([^\s,]+)/.exec(texts[0]!) : null;
-  return { text: texts.at(-1)?.trim() ?? '', wakeId: woken?.[1] === 'wake' ? woken[2]! : null, isWoken: woken !== null };
+  return {
+    text: texts.at(-1)?.trim() ?? '',
+    wakeId: woken?.[1] === 'wake' ? woken[2]! : null,
+    isWoken: woken !== null,
+  };
 }
 
 function afterTool(last: ToolMessage, text: string, tools: string[]): DemoReply {
