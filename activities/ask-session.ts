@@ -42,7 +42,6 @@ async function insist<Answer>(
     try {
       return await inTime(client, signal, () => ask(handle));
     } catch (error) {
-      signal.throwIfAborted();
       if (!isSilence(error)) throw error;
       if (tried === TRIES) throw new Error(NO_ANSWER, { cause: error });
       await delay(PAUSE_MS, undefined, { signal });
