@@ -47,7 +47,7 @@ test.each<[OutputBody, string]>([
   ],
   [{ kind: 'SessionClosed', by: 'ada', wakes: [], items: [], interrupted: null }, '[session closed by ada]'],
 ])('%j is one line', (body, line) => {
-  expect(renderAside({ ...body, seq: 1, atMs: 0 } as Output)).toEqual([line]);
+  expect(renderAside({ ...body, seq: 1, atMs: 0 })).toEqual([line]);
 });
 
 test('a wake is shown with all that it is', () => {
