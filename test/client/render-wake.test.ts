@@ -1,6 +1,6 @@
 import { renderAside } from '../../client/cli/render-turn.js';
 import { renderItemId, renderWake } from '../../client/cli/render-wake.js';
-import type { Output, OutputBody } from '../../protocol/outputs.js';
+import type { OutputBody } from '../../protocol/outputs.js';
 import type { WakeView } from '../../protocol/wakes.js';
 
 const DUE = { wakeId: 'w1', dueMs: 0 };
