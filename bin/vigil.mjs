@@ -19,6 +19,9 @@ const USAGE = `usage: vigil COMMAND [OPTIONS]
   stop SESSION       end the running turn
   drain SESSION      let a session come to rest (or --all)
   undrain SESSION    let it take up work again (or --all)
+  wakes SESSION      list, add, edit and cancel what wakes a session
+  remind SESSION     send a reminder, and observe what becomes of it
+  close SESSION      end a session for good
   doctor             say what is wrong with server, store, workers and sessions
   config             show every setting, and where its value was said
   replay PATH        replay recorded histories against this version's workflow

@@ -1,6 +1,6 @@
 import { renderAside } from '../../client/cli/render-turn.js';
 import { renderItemId, renderWake } from '../../client/cli/render-wake.js';
-import type { Output, OutputBody } from '../../protocol/outputs.js';
+import type { OutputBody } from '../../protocol/outputs.js';
 import type { WakeView } from '../../protocol/wakes.js';
 
 const DUE = { wakeId: 'w1', dueMs: 0 };
@@ -47,7 +47,7 @@ test.each<[OutputBody, string]>([
   ],
   [{ kind: 'SessionClosed', by: 'ada', wakes: [], items: [], interrupted: null }, '[session closed by ada]'],
 ])('%j is one line', (body, line) => {
-  expect(renderAside({ ...body, seq: 1, atMs: 0 } as Output)).toEqual([line]);
+  expect(renderAside({ ...body, seq: 1, atMs: 0 })).toEqual([line]);
 });
 
 test('a wake is shown with all that it is', () => {
