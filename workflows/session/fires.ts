@@ -209,8 +209,8 @@ function sayMissed(
   count: number,
 ): SessionState {
   if (count === 0) return state;
-  const { lastDueMs } = state.wakes.find(({ id }) => id === wakeId)!;
-  const dueMs = lastDueMs ?? afterMs;
+  // Only a wake that has been due before has missed anything.
+  const dueMs = state.wakes.find(({ id }) => id === wakeId)!.lastDueMs!;
   const what = { wakeId, dueMs, lateMs: afterMs - dueMs, count, lastDueMs: afterMs };
   return say(countSkipped(state, wakeId, count), { kind: 'WakeSkipped', ...what, reason: 'missed' });
 }

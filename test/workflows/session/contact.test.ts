@@ -180,4 +180,6 @@ test('wakes and requests of the version before have the defaults', () => {
   const stored: StoredState = JSON.parse(JSON.stringify({ ...rest, wakes, computing })) as StoredState;
   expect(computing.map(({ kind }) => kind).sort()).toEqual(['draft', 'refill']);
   expect(upgradeState(stored)).toEqual({ ...state, personAtMs: null });
+  const { wakes: _wakes, computing: _computing, ...older } = stored;
+  expect(upgradeState(older)).toMatchObject({ wakes: [], computing: [] });
 });

@@ -2,9 +2,11 @@ import { problemsAtRest } from '../../support/session-rest.js';
 import { SimulatedSession } from '../../support/session-simulation.js';
 
 const STEPS = 2_500;
-/** `VIGIL_WALK_SEED=17` walks that seed only. */
-const asked = process.env['VIGIL_WALK_SEED'];
-const SEEDS = asked === undefined ? [1, 2, 3, 4, 5, 6, 7, 8] : [Number(asked)];
+const PRESENT_SEEDS = 8;
+/** `VIGIL_WALK_SEED=17` walks that seed only, or begins with it; `VIGIL_WALK_STEPS=100000` (`npm run walk`) walks on until so many steps are done. */
+const { VIGIL_WALK_SEED: seed, VIGIL_WALK_STEPS: steps } = process.env;
+const count = steps === undefined ? (seed === undefined ? PRESENT_SEEDS : 1) : Math.ceil(Number(steps) / STEPS);
+const SEEDS = Array.from({ length: count }, (_, n) => Number(seed ?? 1) + n);
 
 test.each(SEEDS)(
   'no invariant breaks in a world that goes wrong, and everything comes to its end (seed %i)',
