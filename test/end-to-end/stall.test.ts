@@ -174,6 +174,7 @@ testTogether('the view tells of a call that runs what it has shown', async () =>
   expect(turn!.lastProgress.phase).toBe('streaming');
   const shown = await vigil.run(['show', session]);
   expect(shown.stdout).toMatch(/last progress: +content, phase streaming, 20/);
+  expect(shown.stdout).toMatch(/agent: .*, no model has answered yet/);
   expect(shown.stdout).toMatch(/a turn in which nothing moves ends within [\d.]+ min/);
   await asking;
 });
