@@ -22,7 +22,10 @@ interface Stage {
   begin(text: string, until?: Output['kind']): Promise<{ outcome(): Promise<unknown> }>;
 }
 
-/** A file each: `<name>.json`. */
+/**
+ * A file each: `<name>.json`. Three more were taken from sessions whose provider fell silent and whose workers were killed and frozen:
+ * `stall-exhausted`, `lost-worker` and `suspect-apart`.
+ */
 const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
   'plain-turns': async ({ ask }) => {
     await ask('hello');
