@@ -13,6 +13,7 @@ import {
   turnLimitsFor,
 } from './budgets.js';
 import { messageOf } from './classify-error.js';
+import { unknownAgentKeys, unknownToolKeys } from './definition-keys.js';
 import type { ModelReference } from './models.js';
 import { toFunctionTools } from './prompt.js';
 import { createWakeTools, isWakeTool } from './wake-tools.js';
@@ -102,8 +103,10 @@ const isName = (name: unknown) => typeof name === 'string' && NAME.test(name);
 
 function agentProblems(agent: AgentDefinition, defaultModel: string, settings: LivenessSettings): string[] {
   const name = isName(agent.name) ? [] : [`agent name "${agent.name}": use 1 to 64 letters, digits, "-" or "_"`];
+  const unknown = unknownAgentKeys(agent).map((problem) => `agent "${agent.name}": ${problem}`);
   return [
     ...name,
+    ...unknown,
     ...chainProblems(agent, defaultModel, settings),
     ...limitProblems(agent),
     ...wakesProblem(agent),
@@ -142,6 +145,7 @@ function toolProblems(agent: AgentDefinition): string[] {
     return [
       ...(isName(tool.name) ? [] : [`tool name "${tool.name}": use 1 to 64 letters, digits, "-" or "_"`]),
       ...(isSecond ? [`two tools are called "${tool.name}"`] : []),
+      ...unknownToolKeys(tool).map((problem) => `tool "${tool.name}": ${problem}`),
       ...builtInProblem(tool, agent),
       ...silenceProblem(tool),
       ...automationProblem(tool),

@@ -1,7 +1,7 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { arrayFromPayloads, defaultPayloadConverter } from '@temporalio/common';
 import { PHASES, type Progress } from '../protocol/liveness.js';
-import type { SessionView } from '../protocol/view.js';
+import type { SessionView, TurnProgress } from '../protocol/view.js';
 
 /**
  * The view with what the running model call told the server by its newest heartbeat: the workflow itself hears of a call only when it
@@ -12,12 +12,12 @@ export function withLiveProgress(view: SessionView, { raw }: Pick<WorkflowExecut
   const details = arrayFromPayloads(defaultPayloadConverter, call?.heartbeatDetails?.payloads);
   const progress = toProgress(details[0]);
   if (!view.turn || !progress || progress.atMs < view.turn.lastProgress.atMs) return view;
-  const { phase, atMs } = progress;
-  return { ...view, turn: { ...view.turn, lastProgress: { kind: 'content', phase, atMs } } };
+  return { ...view, turn: { ...view.turn, lastProgress: progress } };
 }
 
 /** Whatever a heartbeat carries, it must not keep anyone from seeing the rest. */
-function toProgress(details: unknown): Pick<Progress, 'phase' | 'atMs'> | null {
-  const { phase, atMs } = (details ?? {}) as Partial<Progress>;
-  return phase !== undefined && PHASES.includes(phase) && typeof atMs === 'number' ? { phase, atMs } : null;
+function toProgress(details: unknown): TurnProgress | null {
+  const { phase, atMs, charsReceived } = (details ?? {}) as Partial<Progress>;
+  if (phase === undefined || !PHASES.includes(phase) || typeof atMs !== 'number') return null;
+  return { kind: charsReceived ? 'content' : 'call_started', phase, atMs };
 }

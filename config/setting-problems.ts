@@ -46,7 +46,7 @@ function schemaIn({ properties, additionalProperties }: JsonSchema, name: string
 }
 
 /** The name that was probably meant, or `null`. */
-function nearestOf(name: string, known: readonly string[]): string | null {
+export function nearestOf(name: string, known: readonly string[]): string | null {
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);

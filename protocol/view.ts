@@ -52,8 +52,11 @@ export interface TurnView {
 
 /** What moved a turn last. */
 export interface TurnProgress {
-  /** `content`: a model call that runs received some, as its worker told the server; the others are the session's own. */
-  kind: 'turn_started' | 'call_completed' | 'tool_finished' | 'content';
+  /**
+   * `content`: a model call that runs received some, as its worker told the server; `call_started`: it received none yet, and came as far
+   * as its phase. The others are the session's own.
+   */
+  kind: 'turn_started' | 'call_completed' | 'tool_finished' | 'call_started' | 'content';
   /** Where the model call stood then; `null` for the session's own. */
   phase: Phase | null;
   /** Milliseconds since the epoch. */

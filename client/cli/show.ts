@@ -29,7 +29,7 @@ function renderView(view: SessionView): string {
   const budgets = Object.entries(profile.budgetsMs).map(([phase, ms]) => `${phase} ${ms / 1_000} s`);
   const lines = [
     ['session', view.sessionId],
-    ['agent', `${view.agent}, model ${view.model ?? 'not asked yet'}`],
+    ['agent', `${view.agent}, ${view.model === null ? 'no model has answered yet' : `model ${view.model}`}`],
     [
       'status',
       suspended

@@ -33,6 +33,15 @@ test('what an agent says replaces the default, and nothing else does', () => {
   });
 });
 
+test('a wish that is misspelt is refused, for it would silently not hold', () => {
+  const misspelt = { budgetMs: { prefill: 600_000 }, whatever: 1 } as object;
+  const problems = problemsOf(anAgent(misspelt), { ...withTool({ approval: 'always' } as object), name: 'other' });
+  expect(problems).toHaveLength(3);
+  expect(problems[0]).toBe('agent "ops": "budgetMs" is not known; did you mean "budgetsMs"?');
+  expect(problems[1]).toMatch(/^agent "ops": "whatever" is not known; there are: name, model, .*outputCharsPerCall$/);
+  expect(problems[2]).toMatch(/^agent "other": tool "\w+": "approval" is not known; there are: name, description, /);
+});
+
 test.each(PHASES)('a long budget for %s is honoured', (phase) => {
   const day = 24 * 60 * 60_000;
   expect(profileOf({ budgetsMs: { [phase]: day } }).budgetsMs[phase]).toBe(day);

@@ -166,7 +166,12 @@ testTogether('a call resumed after it had streamed is not given the time of a fi
 
 testTogether('the view tells of a call that runs what it has shown', async () => {
   const session = vigil.session();
-  const asking = ask({ provider: 'openai-compatible', asked: 'plain', scripts: [silentInText] }, session);
+  // Several silences: on a busy machine the command takes longer than one lasts.
+  const scripts = [silentInText, silentInText];
+  const asking = ask(
+    { provider: 'openai-compatible', asked: 'plain', scripts, agent: `openai-compatible-${PATIENT_GAP_MS}` },
+    session,
+  );
   const { turn } = await until('progress', async () => {
     const view = await vigil.client.state(session).catch(() => null);
     return view?.turn?.lastProgress.kind === 'content' && view;
