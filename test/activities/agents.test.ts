@@ -38,7 +38,7 @@ test('a wish that is misspelt is refused, for it would silently not hold', () =>
   const problems = problemsOf(anAgent(misspelt), { ...withTool({ approval: 'always' } as object), name: 'other' });
   expect(problems).toHaveLength(3);
   expect(problems[0]).toBe('agent "ops": "budgetMs" is not known; did you mean "budgetsMs"?');
-  expect(problems[1]).toMatch(/^agent "ops": "whatever" is not known; there are: name, model, .*outputCharsPerCall$/);
+  expect(problems[1]).toMatch(/^agent "ops": "whatever" is not known; there are: name, model, .*outputCharsPerCall/);
   expect(problems[2]).toMatch(/^agent "other": tool "\w+": "approval" is not known; there are: name, description, /);
 });
 
