@@ -67,6 +67,7 @@ export class WakeChance {
       ...perhaps(0.3, { missed: this.chance.oneOf(['skip', 'fire_once']) }),
       ...perhaps(0.1, { maxLatenessMs: 1_000 }),
       ...perhaps(0.2, { jitterMs: 30_000 }),
+      ...perhaps(0.2, { skipWhenActiveMs: this.chance.oneOf([0, 60_000]) }),
       ...perhaps(0.2, { target: { kind: 'new', name: 'report-{due}' } }),
     };
   }

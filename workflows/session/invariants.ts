@@ -74,6 +74,10 @@ const OF_STATES: Invariants<SessionState> = {
         (disabled === null) !== (fires.length === 0 && !needsFires && !computing.some((request) => request.id === id)),
     ),
 
+  'a wake that is paused is disabled, and the agent has woken itself too often': ({ wakes, selfMadeFires }) =>
+    selfMadeFires <= LIMITS.selfMadeFires &&
+    wakes.every(({ paused, disabled }) => paused === null || (disabled !== null && selfMadeFires > 0)),
+
   'nothing of wakes exceeds its limit': ({ wakes, removedKeys }) =>
     wakes.length <= LIMITS.wakesPerSession &&
     removedKeys.length <= LIMITS.removedWakeKeys &&
