@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { itemIdOf, type Disposition, type Fate } from '../protocol/fates.js';
 import type { Output, OutputKind } from '../protocol/outputs.js';
 import type { SessionView } from '../protocol/view.js';
+import { deliveryId } from '../store/deliveries.js';
 import type { SessionStore, StoredOutcome } from '../store/session-store.js';
 import type { Journal } from './follow.js';
 import { type Aliveness, followWhile, requireAlive } from './follow-while.js';
@@ -32,9 +34,13 @@ interface Identity {
   fromSeq: number;
   /** Milliseconds without progress of the session after which the delivery counts as not observed. */
   observeMs: number;
+  /** That its outcome was asked to go to, besides the journal. */
+  channel?: string;
 }
 
 const ALIVE_CHECK_MS = 5_000;
+/** Between two looks whether a channel has taken an outcome. */
+const CHANNEL_LOOK_MS = 200;
 
 /** What shows that a session moves. Warnings, notices and what others send do not. */
 const PROGRESS: ReadonlySet<OutputKind> = new Set<OutputKind>([
@@ -47,7 +53,8 @@ const PROGRESS: ReadonlySet<OutputKind> = new Set<OutputKind>([
  * answers with what became of the first.
  *
  * R1 The states come in their order, an end last and once; nothing of the observation is left after it, or after its reader leaves.
- * R2 The deadline counts from the newest progress of the session, whichever turn made it.
+ * R2 With a channel it is delivered when the channel has it; what the channel does with it then is the channel's own.
+ * R3 The deadline counts from the newest progress of the session, whichever turn made it.
  */
 export class SentReminder {
   constructor(
@@ -63,8 +70,8 @@ export class SentReminder {
 
   /**
    * The reminder's states as they come, ending with an end.
-   * @throws SessionError `session_busy`, `session_closed`, `refused`, `delivery_not_observed`, `session_ended`, or `wait_timeout` when the
-   *   signal aborts first
+   * @throws SessionError `session_busy`, `session_closed`, `refused`, `delivery_not_observed`, `channel_not_registered`, `session_ended`, or
+   *   `wait_timeout` when the signal aborts first
    */
   async *observe(options: { signal?: AbortSignal } = {}): AsyncGenerator<ReminderState> {
     let told: ReminderState = { kind: 'accepted' };
@@ -72,6 +79,7 @@ export class SentReminder {
     for await (const output of this.follow(options.signal)) {
       const state = await this.stateAfter(output);
       if (!state || isSame(state, told)) continue;
+      if (state.kind === 'delivered') await this.requireTaken(state.turnId, options.signal);
       told = state;
       yield told;
       if (isSettled(told)) return;
@@ -117,6 +125,25 @@ export class SentReminder {
       'delivery_not_observed',
       `reminder ${this.key} is accepted, but in ${observeMs / 1_000} s nothing moved in its session; sending it again is safe and never makes a second turn`,
     );
+  }
+
+  /** Waits until the channel has the outcome. */
+  private async requireTaken(turnId: string, signal?: AbortSignal): Promise<void> {
+    const { sessionId, channel, observeMs } = this.identity;
+    if (channel === undefined) return;
+    const id = deliveryId({ sessionId, subject: turnId, part: 'outcome' });
+    for (const startMs = performance.now(); !signal?.aborted; await delay(CHANNEL_LOOK_MS)) {
+      const delivery = await this.journal.store.findDelivery(id);
+      // Dead without an attempt: nobody ever took it.
+      if (delivery?.state === 'dead' && delivery.attempts === 0) {
+        throw new SessionError(
+          'channel_not_registered',
+          `channel "${channel}": ${delivery.problem}; see: vigil deliveries`,
+        );
+      }
+      if (delivery) return;
+      if (performance.now() - startMs > observeMs) throw this.notObserved();
+    }
   }
 
   private async stateAfter(output: Output): Promise<ReminderState | null> {

@@ -128,8 +128,9 @@ export class SessionClient {
     const signal = await toReminder(reminder, this.store);
     const fromSeq = await this.lastSeq(session);
     await this.server.signalOrStart(target, SIGNAL.reminder, signal);
-    const { reminderId, dueMs } = signal;
-    const identity = { sessionId: target.sessionId, reminderId, dueMs, fromSeq, observeMs: this.observeMs };
+    const { reminderId, dueMs, channel } = signal;
+    const observation = { fromSeq, observeMs: this.observeMs, ...(channel === undefined ? {} : { channel }) };
+    const identity = { sessionId: target.sessionId, reminderId, dueMs, ...observation };
     return new SentReminder(this, this.journal, identity);
   }
 

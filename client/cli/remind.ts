@@ -9,6 +9,7 @@ export interface RemindFlags extends ConnectionFlags {
   due: number;
   onBusy?: 'defer' | 'refuse';
   origin?: string;
+  channel?: string;
   agent?: string;
   wait?: boolean;
   /** Seconds. */
@@ -21,11 +22,12 @@ const PLACED_LIMIT_MS = 5_000;
 
 /** Sends a reminder and says what the session does with it; with `--wait`, until its end. */
 export async function remind(session: string, prompt: string, flags: RemindFlags): Promise<number> {
-  const { id: reminderId, due: dueMs, onBusy, origin, agent } = flags;
+  const { id: reminderId, due: dueMs, onBusy, origin, channel, agent } = flags;
   const reminder = {
     ...{ reminderId, dueMs, prompt },
     ...(onBusy === undefined ? {} : { onBusy }),
     ...(origin === undefined ? {} : { origin }),
+    ...(channel === undefined ? {} : { channel }),
   };
   return withClient(flags, async (client) => {
     const sent = await client.remind(session, reminder, agent === undefined ? {} : { agent });

@@ -44,6 +44,7 @@ export function addWakeCommands({ command, program, exit }: Host): void {
       new Option('--on-busy <what>', 'what to do while the session has other work').choices(['defer', 'refuse']),
     )
     .option('--origin <name>', 'who sends it, for the model to know')
+    .option('--channel <name>', 'where the outcome goes besides the journal')
     .option('--agent <name>', 'the agent, when this begins the session')
     .option('--wait', 'until it has ended')
     .option('--timeout <seconds>', 'with --wait, give up after so long; the reminder stays accepted', parseSeconds)
@@ -68,6 +69,12 @@ function withTerms(command: Command): Command {
     )
     .option('--max-lateness <time>', 'what could only run later than this is skipped', parseDuration)
     .option('--jitter <time>', 'fires a fixed part of this time later, to spread many sessions', parseDuration)
+    .option(
+      '--skip-when-active <time>',
+      'skips a due time at which a message came within so long before it',
+      parseDuration,
+    )
+    .option('--channel <name>', 'where outcomes go besides the journal')
     .option('--new-session [name]', 'runs in a session of its own; {due} in its name stands for the due time')
     .option('--json', 'the answer as one JSON object');
 }

@@ -20,6 +20,8 @@ export interface WakeFlags extends ConnectionFlags {
   missed?: 'fire_once' | 'skip';
   maxLateness?: number;
   jitter?: number;
+  skipWhenActive?: number;
+  channel?: string;
   /** A name, or `true` for the default one. */
   newSession?: string | true;
   enable?: true;
@@ -87,15 +89,18 @@ function toSchedule({ in: inMs, at: atMs, every: everyMs, cron: expression }: Wa
 }
 
 function toTerms(session: string, flags: WakeFlags): WakeTerms {
-  const { zone, expires, missed, maxLateness, jitter, newSession } = flags;
-  return {
-    ...(zone === undefined ? {} : { zone }),
-    ...(expires === undefined ? {} : { expiresAtMs: expires }),
-    ...(missed === undefined ? {} : { missed }),
-    ...(maxLateness === undefined ? {} : { maxLatenessMs: maxLateness }),
-    ...(jitter === undefined ? {} : { jitterMs: jitter }),
-    ...(newSession === undefined ? {} : { target: { kind: 'new', name: targetName(session, newSession) } }),
+  const { zone, expires, missed, maxLateness, jitter, skipWhenActive, channel, newSession } = flags;
+  const given: { [Term in keyof WakeTerms]: WakeTerms[Term] | undefined } = {
+    zone,
+    missed,
+    channel,
+    expiresAtMs: expires,
+    maxLatenessMs: maxLateness,
+    jitterMs: jitter,
+    skipWhenActiveMs: skipWhenActive,
+    target: newSession === undefined ? undefined : { kind: 'new', name: targetName(session, newSession) },
   };
+  return Object.fromEntries(Object.entries(given).filter(([, term]) => term !== undefined));
 }
 
 function targetName(session: string, name: string | true): string {

@@ -3,7 +3,7 @@ import type { Output, OutputBody } from '../../protocol/outputs.js';
 import type { SessionView } from '../../protocol/view.js';
 import { JournalWatch } from '../../client/journal-watch.js';
 import { SentReminder, type ReminderState } from '../../client/sent-reminder.js';
-import type { SessionStore, StoredOutcome } from '../../store/session-store.js';
+import type { SessionStore, StoredDelivery, StoredOutcome } from '../../store/session-store.js';
 import { until } from '../support/until.js';
 
 const SESSION = 'acme/s1';
@@ -14,12 +14,14 @@ const ENDED = { turnId: 't1', outcome: 'completed', text: 'stretched' } as Store
 class Scene {
   readonly outputs: Output[] = [];
   outcome: StoredOutcome | null = ENDED;
+  delivery: Pick<StoredDelivery, 'state' | 'attempts' | 'problem'> | null = null;
   view: () => Promise<Partial<SessionView>> = () => Promise.resolve({ turn: null, draining: false, suspended: null });
   isRunning = () => Promise.resolve(true);
   private readonly store = {
     lastSeqs: () => Promise.resolve(new Map([[SESSION, this.outputs.length]])),
     readOutputs: ({ afterSeq }: { afterSeq: number }) => Promise.resolve(this.outputs.slice(afterSeq)),
     findOutcome: () => Promise.resolve(this.outcome),
+    findDelivery: () => Promise.resolve(this.delivery),
   } as unknown as SessionStore;
   readonly watch = new JournalWatch(this.store);
 
@@ -29,9 +31,9 @@ class Scene {
   }
 
   /** The reminder, which came when the journal held so many outputs. */
-  reminder(observeMs = 60_000, fromSeq = 0): SentReminder {
+  reminder(observeMs = 60_000, fromSeq = 0, channel: { channel?: string } = {}): SentReminder {
     const sessions = { state: () => this.view() as Promise<SessionView>, isRunning: () => this.isRunning() };
-    const identity = { sessionId: SESSION, reminderId: 'r1', dueMs: 1_000, fromSeq, observeMs };
+    const identity = { sessionId: SESSION, reminderId: 'r1', dueMs: 1_000, fromSeq, observeMs, ...channel };
     return new SentReminder(sessions, { store: this.store, watch: this.watch }, identity);
   }
 }
@@ -197,4 +199,41 @@ test('25 observers of one session end with nothing registered', async () => {
   scene.writes(started, ended);
   await all;
   expect(scene.watch.waiting).toBe(0);
+});
+
+describe('with a channel', () => {
+  const scene = () => new Scene().writes(started, ended);
+  const HOOK = { channel: 'hook' };
+
+  test('it is delivered when the channel has its outcome, not before', async () => {
+    const waiting = scene();
+    let end: ReminderState | null = null;
+    const observed = waiting
+      .reminder(60_000, 0, HOOK)
+      .outcome()
+      .then((state) => (end = state));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(end).toBeNull();
+    waiting.delivery = { state: 'pending', attempts: 0, problem: null };
+    await expect(observed).resolves.toMatchObject({ kind: 'delivered' });
+  });
+
+  test('a receiver that refuses is the business of the channel', async () => {
+    const refused = scene();
+    refused.delivery = { state: 'dead', attempts: 3, problem: 'status 410' };
+    await expect(refused.reminder(60_000, 0, HOOK).outcome()).resolves.toMatchObject({ kind: 'delivered' });
+  });
+
+  test('that nobody serves, the observation ends with a word of its own', async () => {
+    const unserved = scene();
+    unserved.delivery = { state: 'dead', attempts: 0, problem: 'channel_not_registered: nobody' };
+    const observed = unserved.reminder(60_000, 0, HOOK).outcome();
+    await expect(observed).rejects.toMatchObject({ code: 'channel_not_registered' });
+    await expect(observed).rejects.toThrow(/channel "hook": .*nobody/);
+    expect(unserved.watch.waiting).toBe(0);
+  });
+
+  test('of which nothing is ever heard, it is not observed', async () => {
+    await expect(scene().reminder(100, 0, HOOK).outcome()).rejects.toMatchObject({ code: 'delivery_not_observed' });
+  });
 });
