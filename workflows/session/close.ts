@@ -8,7 +8,6 @@ import { setFate, toRecords } from './seen-items.js';
 import type { Call, SessionState } from './state.js';
 import { stop } from './stop.js';
 import { forgetTurn, settle } from './turns.js';
-import { sayCoalesced } from './wakes.js';
 
 type Request = Extract<SessionEvent, { kind: 'closeRequested' }>;
 
@@ -42,8 +41,7 @@ function shut(
   { items, interrupted }: { items: string[]; interrupted: string | null },
 ): SessionState {
   const wakes = state.wakes.map(({ id }) => id);
-  const told = wakes.reduce(sayCoalesced, state);
-  const empty = { ...told, wakes: [], queue: [], suspended: null, closed: true };
+  const empty = { ...state, wakes: [], queue: [], suspended: null, closed: true };
   const refused = items.reduce(
     (sofar, id) => refuse(sofar, id, 'session_closed', 'the session was closed before this had its turn'),
     setFate(empty, items, 'refused', null),

@@ -8,7 +8,6 @@ import {
   aSession,
   asksFor,
   cancels,
-  closes,
   CHAIN,
   computed,
   computedFires,
@@ -93,13 +92,6 @@ describe('due times that start nothing', () => {
     const met = after(inMs(running, 2 * MINUTE_MS).state, due(3, 4), recorded);
     const cancelled = when(met, cancels({ wake: W1 }));
     expect(toldBy(cancelled)).toMatchObject([{ kind: 'WakeSkipped', count: 1 }, { kind: 'WakeCancelled' }]);
-  });
-
-  test('are told of when the session is closed before', () => {
-    const running = after(inMs(withWake({}), MINUTE_MS).state, due(2, 3, 4), recorded);
-    const closed = when(after(inMs(running, 2 * MINUTE_MS).state, due(3, 4), recorded), closes());
-    const [skipped] = toldBy(closed).filter(({ kind }) => kind === 'WakeSkipped');
-    expect(skipped).toMatchObject({ reason: 'still_pending', count: 1, dueMs: NOW_MS + 2 * MINUTE_MS });
   });
 
   test('at which nobody was there are told of when they are counted, and only then', () => {
