@@ -195,6 +195,17 @@ const SCENARIOS: Record<string, (stage: Stage) => Promise<unknown>> = {
     await (await client.send(`${session}-other`, { text: 'die in once' }, { agent: 'deadly' })).outcome();
     await running.outcome();
   },
+  delivered: async ({ client, session }) => {
+    await (await client.send(session, { text: 'ping', channel: 'hook' })).outcome();
+    await (await client.send(session, { text: 'ping', channel: 'undeclared' })).placed();
+    await (await client.send(session, { text: 'ping' })).outcome();
+  },
+  nudged: async ({ client, session, begin }) => {
+    const running = await begin('count to 20');
+    await client.nudge(session);
+    await running.outcome();
+    await client.nudge(session);
+  },
   suspect: async ({ client, session }) => {
     await (await client.send(session, { text: 'die at once' }, { agent: 'deadly' })).outcome();
     await (await client.send(session, { text: 'die in repeatable' })).outcome();
@@ -262,7 +273,11 @@ async function record(wanted: string[]): Promise<void> {
   const server = await startServer();
   const store = join(server.folder, 'store.db');
   const provider = await startProvider();
-  const environment = { VIGIL_AGENTS: AGENTS, VIGIL_TEST_PROVIDER: provider };
+  const hook = { kind: 'webhook', url: `${provider}/hook`, secretVariable: 'VIGIL_TEST_HOOK_SECRET' };
+  const environment = {
+    ...{ VIGIL_AGENTS: AGENTS, VIGIL_TEST_PROVIDER: provider },
+    ...{ VIGIL_CHANNELS: JSON.stringify({ hook }), VIGIL_TEST_HOOK_SECRET: Buffer.from('a secret of tests').toString('base64') },
+  };
   const workers = [
     await startVigilWorker(server.address, store, environment),
     await startNarrowWorker({ VIGIL_ADDRESS: server.address, VIGIL_STORE: store, ...environment }),
