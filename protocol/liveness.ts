@@ -126,6 +126,12 @@ export function turnLimits(valueOf: (name: keyof TurnLimits) => number): TurnLim
   return Object.fromEntries(TURN_LIMIT_NAMES.map((name) => [name, valueOf(name)])) as TurnLimits;
 }
 
+/**
+ * Milliseconds that one attempt of any call may last in all. Demanded by the server, far beyond any real use, and never a liveness decision:
+ * the heartbeat timeout is.
+ */
+export const TOTAL_LIMIT_MS = 24 * 60 * 60_000;
+
 /** Milliseconds by which the server may notice a silence late, and wait before the next try. */
 const DETECTION_SLACK_MS = 2_500;
 

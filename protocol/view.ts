@@ -31,6 +31,8 @@ export interface SessionView {
   profile: Profile;
   /** Milliseconds after which the end of a turn is reported at the latest when nothing moves any more; waits that are told come on top. */
   worstSilenceMs: number;
+  /** Milliseconds that one attempt of a call may last in all, however lively. */
+  totalLimitMs: number;
   /** Events of the current run's history. */
   historyEvents: number;
 }

@@ -1,12 +1,9 @@
 import { proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { SessionActivities } from '../protocol/activities.js';
 import { FAILURE_TYPES } from '../protocol/failures.js';
-import { budgetsOfLink } from '../protocol/liveness.js';
+import { budgetsOfLink, TOTAL_LIMIT_MS } from '../protocol/liveness.js';
 import { apartQueue, channelQueue } from '../protocol/names.js';
 import type { Effect } from './session/effects.js';
-
-/** Demanded by the server, far beyond any real use, and never a liveness decision: the heartbeat timeout is. */
-const TOTAL_LIMIT = '1 day';
 
 /** Failures that end a call at once: the core decides what follows. Everything else counts as a resume. */
 const NON_RETRYABLE: string[] = FAILURE_TYPES.filter((type) => type !== 'StreamBroken');
@@ -20,7 +17,7 @@ export function callModel(effect: Extract<Effect, { kind: 'callModel' }>) {
   const { input, profile, maximumAttempts } = effect;
   return proxyActivities<SessionActivities>({
     ...placeOf(effect),
-    startToCloseTimeout: TOTAL_LIMIT,
+    startToCloseTimeout: TOTAL_LIMIT_MS,
     scheduleToStartTimeout: profile.scheduleToStartMs,
     heartbeatTimeout: budgetsOfLink(profile, input.link).streaming,
     cancellationType: 'TRY_CANCEL',
@@ -32,7 +29,7 @@ export function callTool(effect: Extract<Effect, { kind: 'callTool' }>) {
   const { input, scheduleToStartMs, heartbeatTimeoutMs, maximumAttempts } = effect;
   return proxyActivities<SessionActivities>({
     ...placeOf(effect),
-    startToCloseTimeout: TOTAL_LIMIT,
+    startToCloseTimeout: TOTAL_LIMIT_MS,
     scheduleToStartTimeout: scheduleToStartMs,
     heartbeatTimeout: heartbeatTimeoutMs,
     cancellationType: 'TRY_CANCEL',

@@ -59,6 +59,7 @@ function renderView(view: SessionView): string {
       'silence allowed',
       `${budgets.join(', ')}; a turn in which nothing moves ends within ${minutes(view.worstSilenceMs)}`,
     ],
+    ['time allowed', `${view.totalLimitMs / 3_600_000} h for one attempt of a call, however lively it is`],
   ];
   return `${lines.map(([name, value]) => `${`${name}:`.padEnd(17)}${value}`).join('\n')}\n`;
 }

@@ -187,6 +187,7 @@ testTogether('vigil show tells the last progress, and when a turn ends in which 
   const shown = await vigil.run(['show', session]);
   expect(shown.stdout).toMatch(/last progress: +call completed, 20/);
   expect(shown.stdout).toMatch(/a turn in which nothing moves ends within [\d.]+ min/);
+  expect(shown.stdout).toMatch(/time allowed: +24 h for one attempt/);
   await vigil.client.stop(session);
   await sent.outcome();
 });

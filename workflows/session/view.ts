@@ -1,5 +1,5 @@
 import { sourceOf } from '../../protocol/fates.js';
-import { worstSilenceMs } from '../../protocol/liveness.js';
+import { TOTAL_LIMIT_MS, worstSilenceMs } from '../../protocol/liveness.js';
 import type { SessionView, TurnView } from '../../protocol/view.js';
 import { statusOf } from './advance.js';
 import { whyOf } from './occurrences.js';
@@ -29,6 +29,7 @@ export function toView(state: SessionState, historyEvents: number): SessionView 
     model,
     profile,
     worstSilenceMs: worstSilenceMs(profile),
+    totalLimitMs: TOTAL_LIMIT_MS,
     historyEvents,
   };
 }

@@ -116,6 +116,10 @@ describe('the last progress', () => {
   });
 });
 
+test('the time that one attempt may take in all lies beyond any real use', () => {
+  expect(toView(running(), 1).totalLimitMs).toBe(24 * 60 * 60_000);
+});
+
 test('the worst silence is that of every try, in every phase', () => {
   // Set-up, connect, prefill and finish of three tries, with what noticing takes.
   expect(toView(running(), 1).worstSilenceMs).toBe(3 * (60_000 + 60_000 + 180_000 + 60_000 + 2_500));
