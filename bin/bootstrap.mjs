@@ -7,7 +7,7 @@
  * I3. Installed as a dependency there are no sources, and nothing is done.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withLock } from './bootstrap-lock.mjs';
@@ -52,7 +52,17 @@ function isInstalled(root) {
   return true;
 }
 
+/** npm would empty the folder that a link leads to, which is somebody else's. */
+function requireOwnModules(root) {
+  const modules = join(root, 'node_modules');
+  if (!lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  throw new NotReadyError(
+    `${modules} is a link, and what it leads to is not what this version needs; remove the link, then run this again.`,
+  );
+}
+
 async function install(root) {
+  requireOwnModules(root);
   const hasLock = existsSync(join(root, 'package-lock.json'));
   const args = [hasLock ? 'ci' : 'install', '--include=dev', '--no-fund', '--no-audit'];
   await step(`installing dependencies (npm ${args[0]})`, 'npm', args, root);

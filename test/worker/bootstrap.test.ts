@@ -1,5 +1,15 @@
 /** `bin/bootstrap.mjs` on a small package of its own: the compiler and npm are stand-ins that count their runs. */
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { packageRoot } from '../../config/package-root.js';
 import { Child } from '../support/child.js';
@@ -64,6 +74,16 @@ test('compiles and bundles once, and not again while nothing changes', async () 
   expect((await bootstrap()).end).toBe(0);
   expect((await bootstrap()).stderr).toBe('');
   expect(runs()).toEqual(['compiled', 'bundled']);
+});
+
+test('installs nothing through a link: what it leads to is of another project', async () => {
+  renameSync(join(folder(), 'node_modules'), join(folder(), 'elsewhere'));
+  symlinkSync(join(folder(), 'elsewhere'), join(folder(), 'node_modules'));
+  rmSync(join(folder(), 'elsewhere', '.package-lock.json'));
+  const refused = await bootstrap();
+  expect(refused.end).toBe(1);
+  expect(refused.stderr).toContain('node_modules is a link');
+  expect(runs()).toEqual([]);
 });
 
 test.each(['worker/bundle-workflows.ts', 'tsconfig.build.json', 'package.json'])(
