@@ -37,7 +37,7 @@ export function startVigilWorker(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<ChildProcess> {
   const env = { ...process.env, VIGIL_ADDRESS: address, VIGIL_STORE: store, VIGIL_LOG_LEVEL: 'error', ...environment };
-  return ready(fork(compiledPath('worker/main.js'), [], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
+  return ready(fork(compiledPath('worker/main.js'), [], { env, stdio: ['ignore', 2, 2, 'ipc'] }));
 }
 
 /** Resolves with the child when it says that it takes work. */

@@ -72,7 +72,7 @@ export const measureTurn: Bench = async ({ isShort }) => {
 function startFloorWorker(address: string): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./floor-worker.ts', import.meta.url));
   const jiti = fileURLToPath(new URL('../node_modules/jiti/lib/jiti-cli.mjs', import.meta.url));
-  return ready(fork(jiti, [script, address, 'floor'], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
+  return ready(fork(jiti, [script, address, 'floor'], { stdio: ['ignore', 2, 2, 'ipc'] }));
 }
 
 async function floorTurns(temporal: Client, worker: ChildProcess): Promise<Turn> {

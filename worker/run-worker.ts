@@ -31,6 +31,8 @@ export async function runWorker(config: Config, { isApart }: { isApart: boolean 
       const { error: err, ...rest } = meta ?? {};
       log[level === 'ERROR' ? 'error' : 'warn']({ ...rest, ...(err === undefined ? {} : { err }) }, message);
     }),
+    // The SDK's native half would print its own way, to standard output.
+    telemetryOptions: { logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} } },
     workerHeartbeatInterval: '1s',
     shutdownSignals: [],
   });
