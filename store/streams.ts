@@ -15,7 +15,9 @@ export interface TurnCall {
 export async function callsOf(tx: Tx, { sessionId, turnId }: { sessionId: string; turnId?: string }) {
   const calls = tx
     .selectFrom('calls')
-    .select(['call_id', 'turn_id', 'newest_dispatch', 'newest_attempt', 'closed', 'result'])
+    .select(['call_id', 'turn_id', 'newest_dispatch', 'newest_attempt', 'closed'])
+    // Results may be long, and nobody here reads them.
+    .select((row) => row('result', 'is not', null).as('has_result'))
     .where('session_id', '=', sessionId);
   const rows = await (
     turnId === undefined ? calls.where('closed', '=', 0) : calls.where('turn_id', '=', turnId)
@@ -25,7 +27,7 @@ export async function callsOf(tx: Tx, { sessionId, turnId }: { sessionId: string
     turnId: row.turn_id,
     newest: { dispatch: row.newest_dispatch, attempt: row.newest_attempt },
     isOpen: row.closed === 0,
-    hasResult: row.result !== null,
+    hasResult: Boolean(row.has_result),
   }));
 }
 
