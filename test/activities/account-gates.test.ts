@@ -4,26 +4,16 @@ import { AccountGates } from '../../activities/account-gates.js';
 import { accountOf, createModel } from '../../activities/models.js';
 import { type AccountGate, type ClosingGate, StoreUnavailableError } from '../../store/session-store.js';
 import { aModel } from '../support/activity-models.js';
-import { ActivityWorld, answerOf, failureOf } from '../support/activity-world.js';
+import { givenProviders } from '../support/activity-providers.js';
+import { type ActivityWorld, answerOf, failureOf } from '../support/activity-world.js';
 import type { Script } from '../support/fault-proxy.js';
-import { KEYS, PROVIDERS, TestProviders } from '../support/provider.js';
+import { KEYS, PROVIDERS, type TestProviders } from '../support/provider.js';
 import { aMessage } from '../support/store-builders.js';
 import { until } from '../support/until.js';
 
 let providers: TestProviders;
 let world: ActivityWorld;
-beforeAll(async () => {
-  providers = await TestProviders.start();
-});
-afterAll(() => providers.stop());
-beforeEach(async () => {
-  world = await ActivityWorld.open();
-  providers.says({ content: 'hello' });
-});
-afterEach(async () => {
-  providers.reset();
-  await world.close();
-});
+givenProviders((given) => ({ providers, world } = given), 'hello');
 
 const busy =
   (status: number, headers: Record<string, string> = {}): Script =>

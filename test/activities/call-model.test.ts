@@ -9,8 +9,9 @@ import { DEFAULT_PROFILE, profileVersion } from '../../protocol/liveness.js';
 import type { Output } from '../../protocol/outputs.js';
 import { StoreUnavailableError } from '../../store/session-store.js';
 import { aCall, aModel, aModelThatSays, aText, streamOf } from '../support/activity-models.js';
+import { givenProviders } from '../support/activity-providers.js';
 import {
-  ActivityWorld,
+  type ActivityWorld,
   answerOf,
   aTool,
   failureOf,
@@ -20,7 +21,7 @@ import {
 } from '../support/activity-world.js';
 import { DIALECTS } from '../support/activity-dialects.js';
 import type { Script } from '../support/fault-proxy.js';
-import { KEYS, PROVIDERS, TestProviders } from '../support/provider.js';
+import { KEYS, PROVIDERS, type TestProviders } from '../support/provider.js';
 import { aMessage, SESSION } from '../support/store-builders.js';
 import { until } from '../support/until.js';
 
@@ -29,18 +30,7 @@ const COMPLETED = { kind: 'answered', outcome: 'completed', reason: null };
 
 let providers: TestProviders;
 let world: ActivityWorld;
-beforeAll(async () => {
-  providers = await TestProviders.start();
-});
-afterAll(() => providers.stop());
-beforeEach(async () => {
-  world = await ActivityWorld.open();
-  providers.says({ content: WORDS });
-});
-afterEach(async () => {
-  providers.reset();
-  await world.close();
-});
+givenProviders((given) => ({ providers, world } = given), WORDS);
 
 const quiet: Script = (exchange) => exchange.gone;
 const quietAfterAlpha: Script = (exchange) => exchange.through('alpha');

@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { StoreUnavailableError } from '../../store/session-store.js';
 import { aCall, aModel, aModelThatSays } from '../support/activity-models.js';
-import { ActivityWorld, answerOf, aTool, failureOf } from '../support/activity-world.js';
-import { PROVIDERS, TestProviders } from '../support/provider.js';
+import { givenProviders } from '../support/activity-providers.js';
+import { type ActivityWorld, answerOf, aTool, failureOf } from '../support/activity-world.js';
+import { PROVIDERS, type TestProviders } from '../support/provider.js';
 import { aCarriedMessage, aMessage, anOutcome, aRecord, SESSION } from '../support/store-builders.js';
 import { until } from '../support/until.js';
 
@@ -13,18 +14,7 @@ const stopped = aRecord({ outcomes: [anOutcome('t1', { outcome: 'aborted', reaso
 
 let providers: TestProviders;
 let world: ActivityWorld;
-beforeAll(async () => {
-  providers = await TestProviders.start();
-});
-afterAll(() => providers.stop());
-beforeEach(async () => {
-  world = await ActivityWorld.open();
-  providers.says({ content: 'alpha beta gamma delta epsilon' });
-});
-afterEach(async () => {
-  providers.reset();
-  await world.close();
-});
+givenProviders((given) => ({ providers, world } = given), 'alpha beta gamma delta epsilon');
 
 describe.each(PROVIDERS)('a call of %s that somebody stopped', (name) => {
   test.each([

@@ -5,23 +5,14 @@ import { createAgents, modelAt } from '../../activities/agents.js';
 import { entriesFor } from '../../activities/foreign-entries.js';
 import type { AgentDefinition } from '../../activities/agent.js';
 import type { Entry } from '../../store/session-store.js';
-import { ActivityWorld, AGENT, answerOf, aTool } from '../support/activity-world.js';
-import { type ProviderName, PROVIDERS, TestProviders } from '../support/provider.js';
+import { givenProviders } from '../support/activity-providers.js';
+import { type ActivityWorld, AGENT, answerOf, aTool } from '../support/activity-world.js';
+import { type ProviderName, PROVIDERS, type TestProviders } from '../support/provider.js';
 import { SESSION } from '../support/store-builders.js';
 
 let providers: TestProviders;
 let world: ActivityWorld;
-beforeAll(async () => {
-  providers = await TestProviders.start();
-});
-afterAll(() => providers.stop());
-beforeEach(async () => {
-  world = await ActivityWorld.open();
-});
-afterEach(async () => {
-  providers.reset();
-  await world.close();
-});
+givenProviders((given) => ({ providers, world } = given));
 
 const pairs = PROVIDERS.flatMap((from) => PROVIDERS.filter((to) => to !== from).map((to) => ({ from, to })));
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FailureType } from '../../protocol/failures.js';
 import type { Phase } from '../../protocol/liveness.js';
 import type { AssistantPart } from '../../store/session-store.js';
+import { givenProviders } from '../support/activity-providers.js';
 import {
   ActivityWorld,
   answerOf,
@@ -13,7 +14,7 @@ import {
 } from '../support/activity-world.js';
 import { DIALECTS, type Dialect, withUsage } from '../support/activity-dialects.js';
 import type { Exchange, Script } from '../support/fault-proxy.js';
-import { PROVIDERS, type ProviderName, type TestProvider, TestProviders } from '../support/provider.js';
+import { PROVIDERS, type ProviderName, type TestProvider, type TestProviders } from '../support/provider.js';
 import { SESSION } from '../support/store-builders.js';
 import { until } from '../support/until.js';
 
@@ -24,18 +25,7 @@ const COMPLETED = { kind: 'answered', outcome: 'completed', reason: null };
 
 let providers: TestProviders;
 let world: ActivityWorld;
-beforeAll(async () => {
-  providers = await TestProviders.start();
-});
-afterAll(() => providers.stop());
-beforeEach(async () => {
-  world = await ActivityWorld.open();
-  providers.says({ content: WORDS });
-});
-afterEach(async () => {
-  providers.reset();
-  await world.close();
-});
+givenProviders((given) => ({ providers, world } = given), WORDS);
 
 /** Runs one try against the provider whose call goes as the script says. */
 function tried(name: ProviderName, script?: Script): { task: RunningTask<unknown>; provider: TestProvider } {
